@@ -1,0 +1,38 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "fsops/cleanup.h"
+#include "fsops/file.h"
+
+static bool left_by(const char *entry, const char *name)
+{
+	const char *at = strchr(entry, '@');
+	return file_is_temporary(entry) && at && strcmp(at + 1, name) == 0;
+}
+
+static int sweep_entry(const struct pin *at, const char *entry, const char *const *names, size_t count, struct err *err)
+{
+	for (size_t i = 0; i < count; i++)
+		if (left_by(entry, names[i]))
+			return file_remove(at, entry, NULL, err);
+	return 0;
+}
+
+int file_sweep(const struct pin *at, const char *const *names, size_t count, struct err *err)
+{
+	int fd = openat(at->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	if (!dir) {
+		close_quietly(fd);
+		return err_code(err, -errno, "sweep", NULL);
+	}
+	int r = 0;
+	for (const struct dirent *entry; r == 0 && (errno = 0, entry = readdir(dir));)
+		r = sweep_entry(at, entry->d_name, names, count, err);
+	if (r == 0 && errno)
+		r = err_code(err, -errno, "sweep", NULL);
+	(void)closedir(dir);
+	return r;
+}
