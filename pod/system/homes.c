@@ -1,0 +1,127 @@
+#include "pod/system/homes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fsops/cleanup.h"
+#include "fsops/draft.h"
+#include "fsops/file.h"
+#include "pod/model/refusal.h"
+
+#define ID_LEN 36
+#define MARKER_BYTES_MAX 128
+
+static const char *const furniture[] = {"kiro/settings", "workspace", "run", "os-home/.aws/sso/cache"};
+
+int home_open(const struct pin *root, const struct pod_name *name, struct pin *ret_home, struct err *err)
+{
+	AUTO_PIN struct pin home = PIN_NONE;
+	struct err why = {0};
+	struct stat st;
+	int r = pin_child(root, name->text, &home, &why);
+	if (r == -ENOENT)
+		return err_set(err, r, "home", name->text, "there is no home");
+	if (r < 0)
+		return refuse(err, REFUSAL_HOME, name->text, "%s", why.text);
+	if (fstat(home.fd, &st) < 0)
+		return err_code(err, -errno, "home", name->text);
+	if (st.st_uid != geteuid())
+		return refuse(err, REFUSAL_HOME, name->text, "it belongs to another user (uid %u)", (unsigned)st.st_uid);
+	*ret_home = pin_take(&home);
+	return 0;
+}
+
+int home_marker_read(const struct pin *home, char ret_id[ID_LEN + 1], struct err *err)
+{
+	AUTO_FREE char *text = NULL;
+	size_t len = 0;
+	int r = file_read(home, HOME_MARKER, MARKER_BYTES_MAX, &text, &len, err);
+	if (r < 0)
+		return r;
+	if (len != ID_LEN + 1 || text[ID_LEN] != '\n' || strspn(text, "0123456789abcdef-") != ID_LEN)
+		return err_set(err, -EINVAL, "home", HOME_MARKER, "it holds no pod ID");
+	memcpy(ret_id, text, ID_LEN);
+	ret_id[ID_LEN] = '\0';
+	return 0;
+}
+
+static int mark(const struct pin *home, const char *id, struct err *err)
+{
+	char text[ID_LEN + 2], now[ID_LEN + 1];
+	int found = home_marker_read(home, now, NULL);
+	if (found == 0 && strcmp(now, id) == 0)
+		return 0;
+	int n = snprintf(text, sizeof text, "%.*s\n", ID_LEN, id);
+	/* The contents of a home are not synced: after a loss of power the pod is gone, and its record says what the directory is. */
+	return found == -ENOENT ? file_create(home, HOME_MARKER, text, (size_t)n, 0600, err) :
+				  file_replace(home, HOME_MARKER, text, (size_t)n, 0600, err);
+}
+
+int home_make(const struct pin *root, const struct pod_name *name, const char *id, struct pin *ret_home, struct err *err)
+{
+	AUTO_PIN struct pin home = PIN_NONE;
+	struct err why = {0};
+	bool made = false;
+	int r = pin_make_child(root, name->text, 0700, &made, &home, &why);
+	if (r == -ENOENT)
+		return err_set(err, r, "home", name->text, "the pods root is gone");
+	if (r < 0)
+		return refuse(err, REFUSAL_HOME, name->text, "%s", why.text);
+	r = mark(&home, id, &why);
+	if (r < 0) {
+		if (made) /* without its marker it would be taken for somebody's directory; one that is not empty stays */
+			(void)unlinkat(root->fd, name->text, AT_REMOVEDIR);
+		return refuse(err, REFUSAL_HOME, HOME_MARKER, "%s", why.text);
+	}
+	*ret_home = pin_take(&home);
+	return 0;
+}
+
+/* Each level through the pin of the one above. */
+static int make_below(const struct pin *home, const char *relative, struct err *err)
+{
+	AUTO_PIN struct pin at = PIN_NONE;
+	for (const char *rest = relative; *rest; rest += *rest == '/') {
+		char name[64];
+		struct err why = {0};
+		struct pin next;
+		size_t len = strcspn(rest, "/");
+		(void)snprintf(name, sizeof name, "%.*s", (int)len, rest);
+		rest += len;
+		if (pin_make_child(at.fd < 0 ? home : &at, name, 0700, NULL, &next, &why) < 0) {
+			char component[128];
+			(void)snprintf(component, sizeof component, "%.*s", (int)(rest - relative), relative);
+			return refuse(err, REFUSAL_HOME, component, "%s", why.text);
+		}
+		pin_close(&at);
+		at = next;
+	}
+	return 0;
+}
+
+int home_furnish(const struct pin *home, struct err *err)
+{
+	for (size_t i = 0; i < sizeof furniture / sizeof *furniture; i++) {
+		int r = make_below(home, furniture[i], err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int home_retire(const struct pin *root, const char *home, const struct pod_name *name, bool *ret_moved, struct err *err)
+{
+	struct err why = {0};
+	int r = publish_new(root, home, root, pod_file_retired(name).text, &why);
+	if (r < 0 && r != -ENOENT) {
+		if (err)
+			*err = why;
+		return r;
+	}
+	*ret_moved = r == 0;
+	return 0;
+}
