@@ -1,0 +1,59 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fsops/cleanup.h"
+#include "pod/system/process.h"
+
+static bool socket_inode(int at, const char *name, uint64_t *ret_inode)
+{
+	char text[64];
+	ssize_t n = readlinkat(at, name, text, sizeof text - 1);
+	if (n < 0)
+		return false;
+	text[n] = '\0';
+	return sscanf(text, "socket:[%" SCNu64 "]", ret_inode) == 1;
+}
+
+static int add(struct process_sockets *sockets, uint64_t inode)
+{
+	if ((sockets->n & (sockets->n - 1)) == 0) {
+		uint64_t *grown = realloc(sockets->v, (sockets->n ? 2 * sockets->n : 1) * sizeof *grown);
+		if (!grown)
+			return -ENOMEM;
+		sockets->v = grown;
+	}
+	sockets->v[sockets->n++] = inode;
+	return 0;
+}
+
+int process_sockets_read(const struct process *process, struct process_sockets *ret_sockets)
+{
+	AUTO_CLOSE int directory = process_open(process);
+	if (directory < 0)
+		return directory;
+	int fd = openat(directory, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *fds = fd < 0 ? NULL : fdopendir(fd);
+	if (!fds) {
+		int r = -errno;
+		close_quietly(fd);
+		return r == -ENOENT ? -ESRCH : r;
+	}
+	struct process_sockets sockets = {0};
+	int r = 0;
+	for (struct dirent *entry; r == 0 && (entry = readdir(fds));) {
+		uint64_t inode;
+		if (*entry->d_name != '.' && socket_inode(fd, entry->d_name, &inode))
+			r = add(&sockets, inode);
+	}
+	(void)closedir(fds);
+	if (r < 0) {
+		free(sockets.v);
+		return r;
+	}
+	*ret_sockets = sockets;
+	return 0;
+}
