@@ -1,0 +1,74 @@
+/* A service backend: one constant struct each; callers never test which. One handle serves one process; all waits end at a deadline. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "fsops/deadline.h"
+#include "fsops/err.h"
+#include "fsops/pin.h"
+#include "pod/model/facts.h"
+#include "pod/model/plane.h"
+
+struct service;
+
+struct service_listing {
+	struct service_listed {
+		struct pod_name name;
+		struct unit_state state;
+	} *units;
+	size_t count;
+	bool defined; /* a unit of this plane that is not listed is inactive, not absent: its definition is installed */
+};
+void service_listing_free(struct service_listing *listing);
+
+struct service_context {
+	const struct plane *plane;
+	const struct pin *pods_dir;   /* may be NULL when it does not exist (then nothing is installed or kept there) */
+	const char *program;          /* absolute path of this program, for the unit or the keeper */
+	const char *config_file;      /* of --config, or NULL */
+};
+
+/* One start of a pod. */
+struct service_unit {
+	const struct pod_name *name;
+	const struct spec *spec;
+	unsigned stop_secs;
+};
+
+struct service_ops {
+	const char *name;
+	/* Connects. REFUSAL_NO_MANAGER with a remedy that can work when the manager cannot be reached. */
+	int (*open)(const struct service_context *context, struct service **ret_service, struct err *err);
+	void (*close)(struct service *service);
+	/* Unit files on disk and loaded, or as before. Idempotent; no reload when nothing changed. With no name: what all pods share. */
+	int (*install)(struct service *service, const struct service_unit *unit, struct err *err);
+	/* Asks for a start and returns when the manager has accepted it (job done, keeper answering). Also after the start limit was hit. */
+	int (*start)(struct service *service, const struct service_unit *unit, struct deadline until, struct err *err);
+	/* SIGTERM to the group, SIGKILL after `grace_ms`. Returns when the manager says it has ended; not loaded is success. */
+	int (*stop)(struct service *service, const struct pod_name *name, int64_t grace_ms, struct err *err);
+	int (*query)(struct service *service, const struct pod_name *name, struct unit_state *ret_state, struct err *err);
+	/* Every unit of this plane that the manager knows. */
+	int (*list)(struct service *service, struct service_listing *ret_listing, struct err *err);
+	/* Returns at the next change of the unit, or at `until`; *ret_state is the state then. */
+	int (*wait)(struct service *service, const struct pod_name *name, struct deadline until, struct unit_state *ret_state, struct err *err);
+	/* Last n lines (raw bytes) to fd; with follow until SIGINT or the reader is gone. -ENOENT: no log. */
+	int (*logs)(struct service *service, const struct pod_name *name, unsigned lines, bool follow, int fd, struct err *err);
+	/* Appends one line of ours (escaped text) to what `logs` shows. */
+	int (*log_line)(struct service *service, const struct pod_name *name, const char *line, struct err *err);
+	/* Drop-in, plist, socket, failed state: all that is this pod's. The plane's template stays. */
+	int (*forget)(struct service *service, const struct pod_name *name, struct err *err);
+};
+struct service {
+	const struct service_ops *ops; /* first member of every backend's handle */
+};
+
+extern const struct service_ops service_systemd, service_launchd, service_embedded, service_null;
+
+/* AUTO, one file for each platform: systemd if its user manager answers, else embedded; on macOS launchd. */
+int service_open_auto(const struct service_context *context, struct service **ret_service, struct err *err);
+/* The backend's ops. */
+int service_open(enum backend backend, const struct service_context *context, struct service **ret_service, struct err *err);
+void service_close(struct service **service);
+#define AUTO_SERVICE __attribute__((cleanup(service_close)))
+enum backend service_backend(const struct service *service);

@@ -1,0 +1,377 @@
+/* The service backend over the user manager of systemd. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fsops/cleanup.h"
+#include "pod/model/refusal.h"
+#include "pod/system/journal.h"
+#include "pod/system/logfile.h"
+#include "pod/system/process.h"
+#include "pod/system/systemd_files.h"
+#include "pod/system/systemd_install.h"
+
+/* After SIGKILL the manager has this long to notice. */
+#define KILLED_MS 5000
+
+static struct systemd *systemd_of(struct service *service)
+{
+	return (struct systemd *)service;
+}
+
+static struct pod_file unit_of(const struct systemd *systemd, const struct pod_name *name)
+{
+	return pod_file_unit(systemd->context.plane->prefix, name);
+}
+
+/* Another plane has this prefix, and with it every unit of that name: nothing of it is shown, stopped or removed. */
+static bool others(const struct systemd *systemd)
+{
+	return unit_template_is_others(systemd->context.plane);
+}
+
+/* What is asked of the manager; `data` is the question's own. */
+typedef int (*question)(struct systemd *systemd, void *data, struct err *err);
+
+/* A lost answer is asked for again on a new connection, once, and never assumed: every question here may be asked twice. */
+static int ask(struct systemd *systemd, question ask_once, void *data, struct err *err)
+{
+	struct err why = {0};
+	int r = systemd->manager.bus ? ask_once(systemd, data, &why) : -ENOTCONN;
+	if (r < 0 && bus_lost(r)) {
+		manager_close(&systemd->manager);
+		r = manager_open(&systemd->manager, &why);
+		if (r == 0)
+			r = ask_once(systemd, data, &why);
+	}
+	if (r < 0 && err)
+		*err = why;
+	return r;
+}
+
+static int backend_open(const struct service_context *context, struct service **ret_service, struct err *err)
+{
+	AUTO_FREE struct systemd *systemd = calloc(1, sizeof *systemd);
+	if (!systemd)
+		return err_code(err, -ENOMEM, "systemd", NULL);
+	systemd->service.ops = &service_systemd;
+	systemd->context = *context;
+	int r = manager_open(&systemd->manager, err);
+	if (r == 0)
+		*ret_service = &TAKE_PTR(systemd)->service;
+	return r;
+}
+
+static void backend_close(struct service *service)
+{
+	struct systemd *systemd = systemd_of(service);
+	manager_close(&systemd->manager);
+	free(systemd);
+}
+
+static int install_once(struct systemd *systemd, void *data, struct err *err)
+{
+	return systemd_install(systemd, data, err);
+}
+
+static int backend_install(struct service *service, const struct service_unit *unit, struct err *err)
+{
+	struct service_unit copy = *unit;
+	return ask(systemd_of(service), install_once, &copy, err);
+}
+
+/* ---- state ---- */
+
+static int state_of(const struct unit_properties *properties, struct unit_state *ret_state, struct err *err)
+{
+	char mount[PLANE_PATH_MAX] = "";
+	if (*properties->control_group) {
+		int r = cgroup2_mount(mount, sizeof mount, err);
+		if (r < 0)
+			return r;
+	}
+	return unit_state_map(properties, mount, ret_state, err);
+}
+
+struct state_question {
+	const struct pod_name *name;
+	struct unit_state state;
+};
+
+static int query_once(struct systemd *systemd, void *data, struct err *err)
+{
+	struct state_question *q = data;
+	struct unit_properties properties;
+	struct err why = {0};
+	int r = manager_query(&systemd->manager, unit_of(systemd, q->name).text, &properties, &why);
+	if (r == -ENOENT) {
+		properties = (struct unit_properties){.active_state = "inactive"};
+		(void)snprintf(properties.load_state, sizeof properties.load_state, "%s",
+			       unit_template_exists(systemd->context.plane) ? "loaded" : "not-found");
+		r = 0;
+	}
+	if (r == 0 && !properties.exec_main_code && strcmp(properties.active_state, "inactive") == 0) {
+		struct bus_end end = manager_end(&systemd->manager, unit_of(systemd, q->name).text);
+		properties.exec_main_code = end.code;
+		properties.exec_main_status = end.status;
+	}
+	if (r == 0)
+		r = state_of(&properties, &q->state, &why);
+	if (r < 0 && err)
+		*err = why;
+	return r;
+}
+
+static void remember(struct systemd *systemd, const struct state_question *q)
+{
+	systemd->last = q->state;
+	systemd->last_name = *q->name;
+}
+
+static int backend_query(struct service *service, const struct pod_name *name, struct unit_state *ret_state, struct err *err)
+{
+	struct systemd *systemd = systemd_of(service);
+	struct state_question q = {.name = name, .state.active = UNIT_ABSENT};
+	int r = others(systemd) ? 0 : ask(systemd, query_once, &q, err);
+	if (r < 0)
+		return r;
+	remember(systemd, &q);
+	*ret_state = q.state;
+	return 0;
+}
+
+static int list_once(struct systemd *systemd, void *data, struct err *err)
+{
+	char pattern[PLANE_PREFIX_MAX + 16];
+	(void)snprintf(pattern, sizeof pattern, "%s@*.service", systemd->context.plane->prefix);
+	return manager_list(&systemd->manager, pattern, data, err);
+}
+
+static int listing_make(const struct systemd *systemd, const struct unit_entries *entries, struct service_listing *listing, struct err *err)
+{
+	listing->units = calloc(entries->n + 1, sizeof *listing->units);
+	if (!listing->units)
+		return err_code(err, -ENOMEM, "systemd", NULL);
+	for (size_t i = 0; i < entries->n; i++) {
+		struct service_listed *listed = &listing->units[listing->count];
+		if (unit_name_split(systemd->context.plane->prefix, entries->v[i].unit, &listed->name) < 0)
+			continue;
+		int r = state_of(&entries->v[i].properties, &listed->state, err);
+		if (r < 0)
+			return r;
+		listing->count++;
+	}
+	return 0;
+}
+
+static int backend_list(struct service *service, struct service_listing *ret_listing, struct err *err)
+{
+	AUTO_UNIT_ENTRIES struct unit_entries entries = {0};
+	struct service_listing listing = {0};
+	if (others(systemd_of(service))) {
+		*ret_listing = listing;
+		return 0;
+	}
+	int r = ask(systemd_of(service), list_once, &entries, err);
+	if (r == 0)
+		r = listing_make(systemd_of(service), &entries, &listing, err);
+	if (r < 0) {
+		service_listing_free(&listing);
+		return r;
+	}
+	listing.defined = unit_template_exists(systemd_of(service)->context.plane);
+	*ret_listing = listing;
+	return 0;
+}
+
+/* ---- start, stop ---- */
+
+struct job_question {
+	const char *unit;
+	struct deadline until;
+};
+
+/* The start limit holds for a unit that has failed, and for a quick row of starts by hand. A unit that runs keeps its count of restarts. */
+static int forget_failures(struct systemd *systemd, const char *unit, struct err *err)
+{
+	struct unit_properties properties;
+	struct err why = {0};
+	int r = manager_query(&systemd->manager, unit, &properties, &why);
+	if (r == 0 && (strcmp(properties.active_state, "failed") == 0 || strcmp(properties.active_state, "inactive") == 0))
+		r = manager_reset_failed(&systemd->manager, unit, &why);
+	if (r == 0 || r == -ENOENT)
+		return 0;
+	if (err)
+		*err = why;
+	return r;
+}
+
+/* With Type=exec a payload that ends at once may end before the manager has seen it begin: the job is then "failed" or "done" by chance. It was
+ * started, and the unit's state tells how it ended. 200 and above are the manager's own statuses of a start that did not come to that. */
+static bool has_run(const struct unit_properties *properties)
+{
+	bool ended = strcmp(properties->result, "exit-code") == 0 || strcmp(properties->result, "signal") == 0 ||
+		     strcmp(properties->result, "core-dump") == 0;
+	return ended && properties->exec_main_code && (properties->exec_main_code != CLD_EXITED || properties->exec_main_status < 200);
+}
+
+/* The manager's word for the job is "failed" whatever the reason; the unit's result says more. */
+static int start_judge(struct systemd *systemd, const char *unit, int code, struct err *err)
+{
+	struct unit_properties properties;
+	if (code != -EIO || manager_query(&systemd->manager, unit, &properties, NULL) < 0)
+		return code;
+	if (strcmp(systemd->manager.result, "failed") == 0 && has_run(&properties))
+		return 0;
+	return err_set(err, code, "start", unit, "the start job ended with \"%s\" (the unit: %s, %s, status %d)", systemd->manager.result,
+		       properties.active_state, properties.result, properties.exec_main_status);
+}
+
+static int start_once(struct systemd *systemd, void *data, struct err *err)
+{
+	const struct job_question *q = data;
+	struct err why = {0};
+	int r = manager_watch(&systemd->manager, q->unit, &why); /* from its first run on */
+	if (r == 0)
+		r = forget_failures(systemd, q->unit, &why);
+	if (r == 0)
+		r = manager_start(&systemd->manager, q->unit, q->until, &why);
+	if (r < 0)
+		r = start_judge(systemd, q->unit, r, &why);
+	if (r < 0 && err)
+		*err = why;
+	return r;
+}
+
+static int backend_start(struct service *service, const struct service_unit *unit, struct deadline until, struct err *err)
+{
+	struct pod_file file = unit_of(systemd_of(service), unit->name);
+	struct job_question q = {.unit = file.text, .until = until};
+	return ask(systemd_of(service), start_once, &q, err);
+}
+
+static int kill_and_await(struct systemd *systemd, const char *unit, struct err *err)
+{
+	int r = manager_kill(&systemd->manager, unit, err);
+	if (r < 0)
+		return r;
+	r = manager_await_job(&systemd->manager, unit, deadline_in_ms(KILLED_MS), err);
+	return r == -ETIMEDOUT ? err_set(err, r, "stop", unit, "the unit did not end, not even by SIGKILL") : r;
+}
+
+static int stop_once(struct systemd *systemd, void *data, struct err *err)
+{
+	const struct job_question *q = data;
+	struct err why = {0};
+	int r = manager_stop(&systemd->manager, q->unit, q->until, &why);
+	if (r == -ETIMEDOUT && *systemd->manager.job)
+		r = kill_and_await(systemd, q->unit, &why);
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0 && err)
+		*err = why;
+	return r;
+}
+
+static int backend_stop(struct service *service, const struct pod_name *name, int64_t grace_ms, struct err *err)
+{
+	struct pod_file file = unit_of(systemd_of(service), name);
+	struct job_question q = {.unit = file.text, .until = deadline_in_ms(grace_ms)};
+	return others(systemd_of(service)) ? 0 : ask(systemd_of(service), stop_once, &q, err);
+}
+
+/* ---- wait ---- */
+
+struct wait_question {
+	struct state_question state; /* first: query_once takes it */
+	struct deadline until;
+	bool known;		/* `before` is what the caller was told last */
+	struct unit_state before;
+};
+
+static int wait_once(struct systemd *systemd, void *data, struct err *err)
+{
+	struct wait_question *q = data;
+	/* Watched before it is asked, so that no change falls between. */
+	int r = manager_watch(&systemd->manager, unit_of(systemd, q->state.name).text, err);
+	for (;;) {
+		if (r >= 0)
+			r = query_once(systemd, &q->state, err);
+		if (r < 0)
+			return r;
+		if (!q->known)
+			q->before = q->state.state;
+		q->known = true;
+		if (unit_state_differs(&q->before, &q->state.state))
+			return 0;
+		r = manager_await_change(&systemd->manager, q->until, err);
+		if (r <= 0)
+			return r;
+	}
+}
+
+static int backend_wait(struct service *service, const struct pod_name *name, struct deadline until, struct unit_state *ret_state, struct err *err)
+{
+	struct systemd *systemd = systemd_of(service);
+	struct wait_question q = {.state = {.name = name}, .until = until, .before = systemd->last};
+	q.known = strcmp(systemd->last_name.text, name->text) == 0;
+	int r = ask(systemd, wait_once, &q, err);
+	if (r < 0)
+		return r;
+	remember(systemd, &q.state);
+	*ret_state = q.state.state;
+	return 0;
+}
+
+/* ---- logs, forget ---- */
+
+/* Which of the two a pod writes to was decided when it was started; the journal may have become readable since, but a log file tells. */
+static bool logs_to_file(const struct systemd *systemd, const struct pod_name *name)
+{
+	bool exists = false;
+	return !journal_readable() || (logfile_exists(systemd->context.plane, name, &exists, NULL) == 0 && exists);
+}
+
+static int backend_logs(struct service *service, const struct pod_name *name, unsigned lines, bool follow, int fd, struct err *err)
+{
+	struct systemd *systemd = systemd_of(service);
+	if (others(systemd) || logs_to_file(systemd, name))
+		return logfile_copy(systemd->context.plane, name, lines, follow, fd, err);
+	return journal_copy(unit_of(systemd, name).text, lines, follow, fd, err);
+}
+
+static int backend_log_line(struct service *service, const struct pod_name *name, const char *line, struct err *err)
+{
+	struct systemd *systemd = systemd_of(service);
+	if (logs_to_file(systemd, name))
+		return logfile_line(systemd->context.plane, name, line, err);
+	return journal_line(unit_of(systemd, name).text, line, err);
+}
+
+static int forget_once(struct systemd *systemd, void *data, struct err *err)
+{
+	return systemd_forget(systemd, data, err);
+}
+
+static int backend_forget(struct service *service, const struct pod_name *name, struct err *err)
+{
+	struct pod_name copy = *name;
+	return others(systemd_of(service)) ? logfile_forget(systemd_of(service)->context.plane, name, err) : ask(systemd_of(service), forget_once, &copy, err);
+}
+
+const struct service_ops service_systemd = {
+	.name = "systemd",
+	.open = backend_open,
+	.close = backend_close,
+	.install = backend_install,
+	.start = backend_start,
+	.stop = backend_stop,
+	.query = backend_query,
+	.list = backend_list,
+	.wait = backend_wait,
+	.logs = backend_logs,
+	.log_line = backend_log_line,
+	.forget = backend_forget,
+};

@@ -1,0 +1,229 @@
+#include "pod/system/systemd_manager.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fsops/cleanup.h"
+
+#define UNIT_INTERFACE "org.freedesktop.systemd1.Unit"
+#define SERVICE_INTERFACE "org.freedesktop.systemd1.Service"
+#define EVENTS_HEARD_MAX 1000
+/* A reload reads every unit file of the user. */
+#define RELOAD_MS 60000
+
+#define FIELD(interface, name, kind, type, member) {interface, name, kind, offsetof(type, member), sizeof(((type *)0)->member)}
+#define FIELDS(table) (&(const struct bus_fields){table, sizeof(table) / sizeof *(table)})
+
+#define LISTED_FIELDS 3 /* the first ones, which a row of the list has told */
+static const struct bus_field state_fields[] = {
+	FIELD(UNIT_INTERFACE, "LoadState", BUS_TEXT, struct unit_properties, load_state),
+	FIELD(UNIT_INTERFACE, "ActiveState", BUS_TEXT, struct unit_properties, active_state),
+	FIELD(UNIT_INTERFACE, "SubState", BUS_TEXT, struct unit_properties, sub_state),
+	FIELD(UNIT_INTERFACE, "StateChangeTimestamp", BUS_U64, struct unit_properties, state_change_usec),
+	FIELD(SERVICE_INTERFACE, "ControlGroup", BUS_TEXT, struct unit_properties, control_group),
+	FIELD(SERVICE_INTERFACE, "MainPID", BUS_U32, struct unit_properties, main_pid),
+	FIELD(SERVICE_INTERFACE, "NRestarts", BUS_U32, struct unit_properties, n_restarts),
+	FIELD(SERVICE_INTERFACE, "Result", BUS_TEXT, struct unit_properties, result),
+	FIELD(SERVICE_INTERFACE, "ExecMainStatus", BUS_I32, struct unit_properties, exec_main_status),
+	FIELD(SERVICE_INTERFACE, "ExecMainCode", BUS_I32, struct unit_properties, exec_main_code),
+};
+
+static const struct bus_field definition_fields[] = {
+	FIELD(UNIT_INTERFACE, "LoadState", BUS_TEXT, struct unit_definition, load_state),
+	FIELD(UNIT_INTERFACE, "FragmentPath", BUS_TEXT, struct unit_definition, fragment),
+	FIELD(UNIT_INTERFACE, "DropInPaths", BUS_LINES, struct unit_definition, drop_ins),
+	FIELD(UNIT_INTERFACE, "NeedDaemonReload", BUS_FLAG, struct unit_definition, need_reload),
+	FIELD(SERVICE_INTERFACE, "Restart", BUS_TEXT, struct unit_definition, restart),
+	FIELD(SERVICE_INTERFACE, "ExecStart", BUS_COMMAND, struct unit_definition, command),
+	FIELD(SERVICE_INTERFACE, "RestartPreventExitStatus", BUS_STATUSES, struct unit_definition, prevent),
+};
+
+int manager_open(struct manager *m, struct err *err)
+{
+	struct manager_addresses addresses;
+	struct manager opened = {0};
+	int r = manager_find(&addresses, err);
+	if (r < 0)
+		return r;
+	r = bus_open(&addresses, &opened.bus, NULL);
+	if (r < 0)
+		return manager_refuse(r, err);
+	*m = opened;
+	return 0;
+}
+
+void manager_close(struct manager *m)
+{
+	bus_close(&m->bus);
+	*m = (struct manager){0};
+}
+
+int manager_query(struct manager *m, const char *unit, struct unit_properties *ret_properties, struct err *err)
+{
+	/* Asked first, as a property of a unit that is not loaded would load it. */
+	int r = bus_call(m->bus, &(struct bus_method){.member = "GetUnit", .words = {unit}}, NULL, 0, err);
+	struct unit_properties properties = {0};
+	if (r == 0)
+		r = bus_properties(m->bus, unit, FIELDS(state_fields), &properties, err);
+	if (r == 0)
+		*ret_properties = properties;
+	return r;
+}
+
+int manager_definition(struct manager *m, const char *unit, struct unit_definition *ret_definition, struct err *err)
+{
+	memset(ret_definition, 0, sizeof *ret_definition);
+	return bus_properties(m->bus, unit, FIELDS(definition_fields), ret_definition, err);
+}
+
+void unit_entries_free(struct unit_entries *entries)
+{
+	free(entries->v);
+	*entries = (struct unit_entries){0};
+}
+
+static int entry_add(const struct bus_row *row, void *data)
+{
+	struct unit_entries *entries = data;
+	if (entries->n == entries->capacity) {
+		size_t wanted = entries->capacity ? entries->capacity * 2 : 64;
+		struct unit_entry *v = reallocarray(entries->v, wanted, sizeof *v);
+		if (!v)
+			return -ENOMEM;
+		entries->v = v;
+		entries->capacity = wanted;
+	}
+	struct unit_entry *entry = &entries->v[entries->n++];
+	memset(entry, 0, sizeof *entry);
+	(void)snprintf(entry->unit, sizeof entry->unit, "%s", row->unit);
+	(void)snprintf(entry->properties.load_state, sizeof entry->properties.load_state, "%s", row->load_state);
+	(void)snprintf(entry->properties.active_state, sizeof entry->properties.active_state, "%s", row->active_state);
+	(void)snprintf(entry->properties.sub_state, sizeof entry->properties.sub_state, "%s", row->sub_state);
+	return 0;
+}
+
+int manager_list(struct manager *m, const char *pattern, struct unit_entries *ret_entries, struct err *err)
+{
+	AUTO_UNIT_ENTRIES struct unit_entries entries = {0};
+	int r = bus_list(m->bus, pattern, entry_add, &entries, err);
+	if (r < 0)
+		return r;
+	AUTO_FREE struct bus_subject *subjects = calloc(entries.n + 1, sizeof *subjects);
+	if (!subjects)
+		return err_code(err, -ENOMEM, "systemd", pattern);
+	size_t count = 0;
+	for (size_t i = 0; i < entries.n; i++)
+		if (strcmp(entries.v[i].properties.active_state, "inactive") != 0)
+			subjects[count++] = (struct bus_subject){entries.v[i].unit, &entries.v[i].properties};
+	const struct bus_fields *all = FIELDS(state_fields);
+	r = bus_gather(m->bus, subjects, count, &(struct bus_fields){all->v + LISTED_FIELDS, all->n - LISTED_FIELDS}, err);
+	if (r < 0)
+		return r;
+	*ret_entries = entries;
+	entries = (struct unit_entries){0};
+	return 0;
+}
+
+static void heard(const struct bus_event *event, void *data)
+{
+	struct manager *m = data;
+	if (strcmp(event->unit, m->watched) == 0) {
+		m->changed = true;
+		if (event->end.told)
+			m->end = event->end;
+	}
+	if (event->kind == BUS_JOB_REMOVED && *m->job && strcmp(event->job, m->job) == 0) {
+		m->job_done = true;
+		(void)snprintf(m->result, sizeof m->result, "%s", event->result);
+	}
+}
+
+static int listen_once(struct manager *m, struct err *err)
+{
+	int r = m->listening ? 0 : bus_listen(m->bus, heard, m, err);
+	m->listening = m->listening || r == 0;
+	return r;
+}
+
+int manager_await_job(struct manager *m, const char *unit, struct deadline until, struct err *err)
+{
+	while (!m->job_done) {
+		int r = bus_process(m->bus, until, err);
+		if (r < 0)
+			return r;
+		if (r == 0)
+			return err_set(err, -ETIMEDOUT, "systemd", unit, "the job did not end in time");
+	}
+	if (strcmp(m->result, "done") != 0)
+		return err_set(err, -EIO, "systemd", unit, "the job ended with \"%s\"", m->result);
+	return 0;
+}
+
+static int job_run(struct manager *m, const char *member, const char *unit, struct deadline until, struct err *err)
+{
+	/* Before the call, or a quick job's end would be missed. */
+	int r = listen_once(m, err);
+	if (r < 0)
+		return r;
+	m->job_done = false;
+	r = bus_call(m->bus, &(struct bus_method){.member = member, .words = {unit, "replace"}}, m->job, sizeof m->job, err);
+	return r < 0 ? r : manager_await_job(m, unit, until, err);
+}
+
+int manager_start(struct manager *m, const char *unit, struct deadline until, struct err *err)
+{
+	return job_run(m, "StartUnit", unit, until, err);
+}
+
+int manager_stop(struct manager *m, const char *unit, struct deadline until, struct err *err)
+{
+	return job_run(m, "StopUnit", unit, until, err);
+}
+
+int manager_kill(struct manager *m, const char *unit, struct err *err)
+{
+	return bus_call(m->bus, &(struct bus_method){.member = "KillUnit", .words = {unit, "all"}, .signal = SIGKILL}, NULL, 0, err);
+}
+
+int manager_reset_failed(struct manager *m, const char *unit, struct err *err)
+{
+	return bus_call(m->bus, &(struct bus_method){.member = "ResetFailedUnit", .words = {unit}}, NULL, 0, err);
+}
+
+int manager_reload(struct manager *m, struct err *err)
+{
+	return bus_call(m->bus, &(struct bus_method){.member = "Reload", .timeout_ms = RELOAD_MS}, NULL, 0, err);
+}
+
+int manager_watch(struct manager *m, const char *unit, struct err *err)
+{
+	if (strcmp(m->watched, unit) != 0)
+		m->end = (struct bus_end){0};
+	(void)snprintf(m->watched, sizeof m->watched, "%s", unit);
+	m->changed = false;
+	return listen_once(m, err);
+}
+
+struct bus_end manager_end(struct manager *m, const char *unit)
+{
+	if (strcmp(m->watched, unit) != 0)
+		return (struct bus_end){0};
+	/* What was said before the answer that the caller has is read already, and only has to be heard. */
+	for (int i = 0; i < EVENTS_HEARD_MAX && bus_process(m->bus, deadline_in_ms(0), NULL) > 0; i++)
+		;
+	return m->end;
+}
+
+int manager_await_change(struct manager *m, struct deadline until, struct err *err)
+{
+	while (!m->changed) {
+		int r = bus_process(m->bus, until, err);
+		if (r <= 0)
+			return r;
+	}
+	m->changed = false;
+	return 1;
+}

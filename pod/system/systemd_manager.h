@@ -1,0 +1,58 @@
+/* The user manager's units and jobs, typed, over systemd_bus.h. Part of the systemd backend. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "fsops/deadline.h"
+#include "fsops/err.h"
+#include "pod/model/unit_map.h"
+#include "pod/system/systemd_bus.h"
+
+/* What is awaited on a connection. */
+struct manager {
+	struct bus *bus;
+	bool listening;
+	char job[160]; /* object path, "" none */
+	char result[32];
+	bool job_done;
+	char watched[256]; /* unit */
+	bool changed;
+	struct bus_end end; /* of its main process, as last told */
+};
+/* REFUSAL_NO_MANAGER with advice when no manager answers. */
+int manager_open(struct manager *manager, struct err *err);
+void manager_close(struct manager *manager);
+
+/* -ENOENT: the manager knows no such unit. */
+int manager_query(struct manager *manager, const char *unit, struct unit_properties *ret_properties, struct err *err);
+/* Loads the unit if it is not, and tells its definition. */
+int manager_definition(struct manager *manager, const char *unit, struct unit_definition *ret_definition, struct err *err);
+
+struct unit_entries {
+	struct unit_entry {
+		char unit[256];
+		struct unit_properties properties;
+	} *v;
+	size_t n, capacity;
+};
+void unit_entries_free(struct unit_entries *entries);
+#define AUTO_UNIT_ENTRIES __attribute__((cleanup(unit_entries_free)))
+/* Every loaded unit that the glob matches: one call for all, and a pipeline for those that run or have failed. */
+int manager_list(struct manager *manager, const char *pattern, struct unit_entries *ret_entries, struct err *err);
+
+/* Enqueue the job and wait for its end. -ENOENT no such unit (stop); -ETIMEDOUT: the job is still there; -EIO: it ended with another word than "done". */
+int manager_start(struct manager *manager, const char *unit, struct deadline until, struct err *err);
+int manager_stop(struct manager *manager, const char *unit, struct deadline until, struct err *err);
+/* Waits on for the job of the last call. */
+int manager_await_job(struct manager *manager, const char *unit, struct deadline until, struct err *err);
+
+int manager_kill(struct manager *manager, const char *unit, struct err *err);         /* SIGKILL to every process of the unit. -ENOENT */
+int manager_reset_failed(struct manager *manager, const char *unit, struct err *err); /* -ENOENT */
+int manager_reload(struct manager *manager, struct err *err);
+
+/* From now on changes of this unit are noticed; one unit at a time. manager_await_change returns 1 for a change, 0 at the deadline. */
+int manager_watch(struct manager *manager, const char *unit, struct err *err);
+/* How the main process of the watched unit ended: the manager forgets a unit that ended well, but it has said so. */
+struct bus_end manager_end(struct manager *manager, const char *unit);
+int manager_await_change(struct manager *manager, struct deadline until, struct err *err);
