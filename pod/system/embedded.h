@@ -1,0 +1,53 @@
+/* The embedded backend's handle, shared by its parts and by nobody else. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "pod/model/keeper_message.h"
+#include "pod/system/keeper_channel.h"
+#include "pod/system/service.h"
+
+#define EMBEDDED_ANSWER_MS 1000 /* a keeper that lives answers within this */
+
+struct embedded {
+	struct service service;
+	struct service_context context;
+	/* One kept connection, so that no change between a start and the waits after it is missed. */
+	struct pod_name watched;
+	int watch; /* -1 none */
+	pid_t watched_keeper;
+	bool knows;
+	struct unit_state known; /* what the caller was told last of `watched` */
+};
+
+static inline struct embedded *embedded_of(struct service *service) { return (struct embedded *)service; }
+static inline const struct pin *embedded_pods_dir(const struct embedded *e)
+{
+	return e->context.pods_dir && e->context.pods_dir->fd >= 0 ? e->context.pods_dir : NULL;
+}
+
+/* One question on a connection of its own. -ENOENT no keeper; -ECONNREFUSED a dead one's socket; -ECONNRESET it ended meanwhile; -ETIME it lives and
+ * does not answer; -ENOTSOCK, -EPERM as channel_connect. *ret_keeper is set as soon as there is a connection. */
+int embedded_ask(const struct embedded *e, const struct pod_name *name, const struct keeper_request *request, struct deadline until,
+		 struct keeper_reply *ret_reply, pid_t *ret_keeper, struct err *err);
+/* Completes a keeper's own account by what only the asking side can know, and drops what cannot be true. */
+void embedded_complete(const struct embedded *e, const struct pod_name *name, pid_t keeper, struct unit_state *state);
+/* The state behind a failed question. */
+int embedded_state_without_answer(const struct embedded *e, const struct pod_name *name, int code, const char *why, pid_t keeper,
+				  struct unit_state *ret_state, struct err *err);
+
+/* What a keeper that is gone has left: its control group and the processes that carry the pod's id. */
+void embedded_remnants(const struct embedded *e, const struct pod_name *name, struct unit_group *ret_group);
+/* SIGTERM, after grace_ms SIGKILL; -EBUSY names survivors. The caller holds the name lock. */
+int embedded_end_remnants(const struct embedded *e, const struct pod_name *name, int64_t grace_ms, struct err *err);
+
+void embedded_forget_watch(struct embedded *e);
+/* The caller of the backend was told this state. */
+void embedded_remember(struct embedded *e, const struct pod_name *name, const struct unit_state *state);
+
+int embedded_start(struct service *service, const struct service_unit *unit, struct deadline until, struct err *err);
+int embedded_stop(struct service *service, const struct pod_name *name, int64_t grace_ms, struct err *err);
+int embedded_forget(struct service *service, const struct pod_name *name, struct err *err);
+int embedded_query(struct service *service, const struct pod_name *name, struct unit_state *ret_state, struct err *err);
+int embedded_list(struct service *service, struct service_listing *ret_listing, struct err *err);
+int embedded_wait(struct service *service, const struct pod_name *name, struct deadline until, struct unit_state *ret_state, struct err *err);

@@ -1,0 +1,184 @@
+/* A start: an answering keeper is asked, else one is made and waited for. The caller holds the name lock, so nobody else does the same. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fsops/cleanup.h"
+#include "pod/model/environment.h"
+#include "pod/system/embedded.h"
+#include "pod/system/keeper.h"
+#include "pod/system/logfile.h"
+#include "pod/system/spawn.h"
+
+/* The plane as this process has resolved it, so that another directory or HOME cannot change it in the keeper. NULL: unset. */
+static const char *plane_value(const struct plane *plane, enum plane_setting setting, char number[16])
+{
+	int value = -1;
+	const char *text = NULL;
+	switch (setting) {
+	case PLANE_ROOT: text = plane->root; break;
+	case PLANE_ENV_DIR: text = plane->pods_dir; break;
+	case PLANE_ARTIFACTS_DIR: text = plane->artifacts; break;
+	case PLANE_BASE_PORT: value = plane->base_port; break;
+	case PLANE_PORT_SPAN: value = plane->port_span; break;
+	case PLANE_LIVE_PORT: value = plane->live_port; break;
+	case PLANE_UNIT_PREFIX: text = plane->prefix; break;
+	case PLANE_PATH: text = plane->path; break;
+	case PLANE_REPO: text = plane->repo; break;
+	case PLANE_WORKTREES_ROOT: text = plane->worktrees_root; break;
+	case PLANE_HEALTH_SECS: value = plane->health_secs; break;
+	case PLANE_KIRO_BIN: text = plane->kiro_bin; break;
+	case PLANE_BACKEND: text = backend_name(plane->backend); break;
+	case PLANE_SETTINGS: break;
+	}
+	if (value >= 0) {
+		(void)snprintf(number, 16, "%d", value);
+		return number;
+	}
+	return text && *text ? text : NULL;
+}
+
+static int keeper_environment(const struct plane *plane, int report, struct environment *ret, struct err *err)
+{
+	AUTO_ENVIRONMENT struct environment environment = {0};
+	char number[16];
+	int r = environment_copy(environ, &environment, err);
+	for (int setting = 0; r == 0 && setting < PLANE_SETTINGS; setting++) {
+		const char *value = plane_value(plane, (enum plane_setting)setting, number);
+		if (value)
+			r = environment_set(&environment, plane_settings[setting].variable, value, err);
+		else
+			environment_unset(&environment, plane_settings[setting].variable);
+	}
+	if (r < 0)
+		return r;
+	/* `up` may run inside another pod: its marks are not this pod's. */
+	environment_unset(&environment, KEEPER_ENV_KEEPER);
+	environment_unset(&environment, KEEPER_ENV_ID);
+	environment_unset(&environment, KEEPER_ENV_INVOCATION);
+	(void)snprintf(number, sizeof number, "%d", report);
+	r = environment_set(&environment, KEEPER_ENV_REPORT, number, err);
+	if (r < 0)
+		return r;
+	*ret = environment;
+	environment = (struct environment){0};
+	return 0;
+}
+
+static int spawn_keeper(const struct embedded *e, const struct pod_name *name, int report, struct err *err)
+{
+	AUTO_ENVIRONMENT struct environment environment = {0};
+	AUTO_CLOSE int log = -1;
+	int r = logfile_open(e->context.plane, name, &log, err);
+	if (r == 0)
+		r = keeper_environment(e->context.plane, report, &environment, err);
+	if (r < 0)
+		return r;
+	const char *with[] = {e->context.program, "--config", e->context.config_file, "_keep", name->text, NULL};
+	const char *without[] = {e->context.program, "_keep", name->text, NULL};
+	struct spawn request = SPAWN_DEFAULT;
+	request.program = e->context.program;
+	request.argv = (char *const *)(e->context.config_file ? with : without);
+	request.envp = environment.v;
+	request.cwd = "/";
+	request.stdio[1] = request.stdio[2] = log;
+	request.keep = &report;
+	request.keep_count = 1;
+	request.daemon = true;
+	struct spawned spawned;
+	return spawn(&request, &spawned, err);
+}
+
+/* One message and the end of the file, or the deadline. */
+static int read_report(int fd, const struct pod_name *name, struct deadline until, struct keeper_reply *ret_reply, struct err *err)
+{
+	char message[KEEPER_MESSAGE_MAX];
+	size_t len = 0;
+	for (;;) {
+		struct pollfd wanted = {.fd = fd, .events = POLLIN};
+		int ready = poll(&wanted, 1, deadline_poll_ms(until));
+		if (ready < 0 && errno != EINTR)
+			return err_code(err, -errno, "keeper", name->text);
+		if (ready == 0)
+			return err_set(err, -ETIME, "keeper", name->text, "the keeper has not made its first start in time");
+		ssize_t n = ready < 0 ? -1 : read(fd, message + len, sizeof message - len);
+		if (n > 0)
+			len += (size_t)n;
+		if (n == 0)
+			break;
+	}
+	if (len == 0)
+		return err_set(err, -ECHILD, "keeper", name->text, "the keeper ended before it had made a start; its log says why");
+	return keeper_reply_decode(message, len, ret_reply, err);
+}
+
+static int make_keeper(struct embedded *e, const struct pod_name *name, struct deadline until, struct keeper_reply *ret_reply, struct err *err)
+{
+	int ends[2];
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_code(err, -errno, "pipe", name->text);
+	AUTO_CLOSE int in = ends[0];
+	AUTO_CLOSE int low = ends[1];
+	AUTO_CLOSE int out = fcntl(low, F_DUPFD_CLOEXEC, 3); /* 0 to 2 may have been free */
+	if (out < 0)
+		return err_code(err, -errno, "pipe", name->text);
+	int r = spawn_keeper(e, name, out, err);
+	close_quietly(take_fd(&out));
+	close_quietly(take_fd(&low));
+	return r < 0 ? r : read_report(in, name, until, ret_reply, err);
+}
+
+/* A keeper that was there, or none and nothing of an earlier one in the way (-ENOENT). */
+static int ask_for_start(struct embedded *e, const struct pod_name *name, struct deadline until, struct keeper_reply *ret_reply, struct err *err)
+{
+	struct keeper_request request = {.verb = KEEPER_ASK_START};
+	struct backoff backoff = {0};
+	for (;;) {
+		pid_t keeper = 0;
+		struct err why = {0};
+		int r = embedded_ask(e, name, &request, until, ret_reply, &keeper, &why);
+		bool busy = r == 0 && ret_reply->answer == KEEPER_SAYS_NO && ret_reply->code == -EBUSY;
+		if (r == 0 && !busy)
+			return 0;
+		if (r == -ECONNREFUSED) {
+			r = embedded_end_remnants(e, name, 0, err);
+			return r < 0 ? r : -ENOENT;
+		}
+		if (!busy && r != -ECONNRESET) {
+			if (err)
+				*err = why;
+			return r;
+		}
+		if (deadline_passed(until))
+			return err_set(err, -ETIME, "keeper", name->text, "the pod is still being stopped");
+		backoff_sleep(&backoff, until);
+	}
+}
+
+int embedded_start(struct service *service, const struct service_unit *unit, struct deadline until, struct err *err)
+{
+	struct embedded *e = embedded_of(service);
+	const struct pin *pods_dir = embedded_pods_dir(e);
+	struct keeper_reply reply = {0};
+	struct err why = {0};
+	if (!pods_dir)
+		return err_set(err, -ENOENT, "keeper", unit->name->text, "there is no pods dir");
+	int r = ask_for_start(e, unit->name, until, &reply, &why);
+	if (r == -ENOENT || r == -ENOTSOCK || r == -EPERM) {
+		r = channel_clean(pods_dir, unit->name, err);
+		if (r == 0)
+			r = make_keeper(e, unit->name, until, &reply, err);
+	} else if (r < 0 && err) {
+		*err = why;
+	}
+	if (r < 0)
+		return r;
+	if (reply.answer != KEEPER_SAYS_STATE)
+		return err_set(err, reply.code ? reply.code : -EIO, "keeper", unit->name->text, "%s", reply.text);
+	embedded_forget_watch(e);
+	embedded_remember(e, unit->name, &reply.state);
+	return 0;
+}
