@@ -1,0 +1,322 @@
+#include "pod/lifecycle/down.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pod/lifecycle/look.h"
+#include "pod/lifecycle/retire.h"
+#include "pod/lifecycle/up.h"
+#include "pod/model/environment.h"
+#include "pod/model/refusal.h"
+#include "pod/system/home_look.h"
+#include "pod/system/homes.h"
+#include "pod/system/logfile.h"
+#include "pod/system/network.h"
+#include "pod/system/plane_scan.h"
+#include "pod/system/process.h"
+#include "pod/system/records.h"
+
+#define NAME_LOCK_WAIT_MS 2000
+#define KILL_MS 5000
+#define GATE_MS 2000
+
+/* One `down` under way. */
+struct descent {
+	struct session *session;
+	const struct pod_name *name;
+	struct down_options options;
+	struct down_report *report;
+	struct service *service;
+	struct pod_facts *facts;
+	struct down_plan plan;
+	struct lock gate;
+	struct record record;
+	bool revoked;
+};
+
+/* --- stopping ----------------------------------------------------------------------------------------------------------- */
+
+static int reach_service(struct descent *d, struct err *err)
+{
+	return session_service(d->session, d->facts->spec.backend, &d->service, err);
+}
+
+static int stop(struct descent *d, struct err *err)
+{
+	unsigned secs = d->options.stop_secs ? d->options.stop_secs : STOP_SECS_DEFAULT;
+	if (!d->plan.stop)
+		return 0;
+	if (d->facts->unit.active == UNIT_UNKNOWN) /* asked again for the true cause; a lost answer is never taken for "gone" */
+		return d->service->ops->query(d->service, d->name, &d->facts->unit, err) < 0
+			       ? err->code
+			       : d->service->ops->stop(d->service, d->name, (int64_t)secs * 1000, err);
+	return d->service->ops->stop(d->service, d->name, (int64_t)secs * 1000, err);
+}
+
+/* The group was read before the stop: afterwards the manager does not know it any more. */
+static int drained(struct descent *d, struct err *err)
+{
+	AUTO_PROCESSES struct process_list members = {0}, survivors = {0};
+	int r = group_members(&d->facts->unit.group, &members, err);
+	if (r < 0 || members.n == 0)
+		return r;
+	r = group_kill(&d->facts->unit.group, deadline_in_ms(KILL_MS), &survivors, err);
+	if (r < 0 || survivors.n == 0)
+		return r;
+	retire_names(&survivors, d->report->survivors, sizeof d->report->survivors);
+	return err_set(err, -EBUSY, "stop", d->name->text, "processes of the pod are still alive: %s; its home is kept", d->report->survivors);
+}
+
+/* A free gate is the kernel's word that no boot runs and no payload that was booted holds it; held by us, none begins. */
+static int close_gate(struct descent *d, struct err *err)
+{
+	struct pod_file gate = pod_file_gate(d->session->around.plane.prefix, d->name);
+	struct err why = {0};
+	int r = lock_take(&d->session->pods_dir, gate.text, LOCK_MODE_EXCLUSIVE, deadline_in_ms(GATE_MS), &d->gate, &why);
+	if (r != -EWOULDBLOCK) {
+		if (r < 0)
+			*err = why;
+		return r;
+	}
+	AUTO_PROCESSES struct process_list holders = {0};
+	r = process_gate_holders(&d->session->pods_dir, gate.text, &holders, err);
+	if (r < 0)
+		return r;
+	retire_names(&holders, d->report->survivors, sizeof d->report->survivors);
+	return refuse(err, REFUSAL_IN_USE, d->name->text, "the boot gate is held by %s", holders.n ? d->report->survivors : "a process that cannot be seen");
+}
+
+/* --- a pod without a unit ----------------------------------------------------------------------------------------------- */
+
+/* Another `prune` or `ls` that looks at the home just now is nobody who uses it; a boot is known by its gate. */
+static void drop_lookers(const struct session *session, struct process_list *holders)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < holders->n; i++) {
+		bool left = true;
+		(void)process_left_program(holders->v[i].pid, session->around.program, &left, NULL);
+		if (left)
+			holders->v[kept++] = holders->v[i];
+	}
+	holders->n = kept;
+}
+
+static int nobody_holds_home(struct descent *d, struct err *err)
+{
+	AUTO_PIN struct pin home = PIN_NONE;
+	AUTO_PROCESSES struct process_list holders = {0};
+	struct pod_paths paths;
+	const char *entry = pod_home_entry(d->facts);
+	if (!entry)
+		return 0;
+	int r = pod_paths_make(&d->session->around.plane, d->name, &paths, err);
+	if (r == 0)
+		r = pin_child(&d->session->root, entry, &home, NULL);
+	if (r == -EACCES) /* a home without permission bits: nobody but root can have entered it, and it is repaired when it is deleted */
+		return 0;
+	if (r == 0)
+		r = process_holders(&home, paths.home, &holders, err);
+	drop_lookers(d->session, &holders);
+	if (r < 0 || holders.n == 0)
+		return r;
+	retire_names(&holders, d->report->survivors, sizeof d->report->survivors);
+	return refuse(err, REFUSAL_IN_USE, d->name->text, "its home is held by %s, which no unit started; nothing was deleted", d->report->survivors);
+}
+
+/* With the record the generation was lost, by which the processes of a lost keeper are known; the home bears it as well. But the payload can
+ * write there: what is found so is named, and never signalled. */
+static int nobody_of_it_lives(struct descent *d, struct err *err)
+{
+	AUTO_PIN struct pin home = PIN_NONE;
+	AUTO_PROCESSES struct process_list members = {0};
+	struct unit_group group = {0};
+	const char *entry = pod_home_entry(d->facts);
+	if (!entry || *d->facts->unit.group.pod_id || pin_child(&d->session->root, entry, &home, NULL) < 0 ||
+	    home_marker_read(&home, group.pod_id, NULL) < 0)
+		return 0;
+	int r = group_members(&group, &members, err);
+	if (r < 0 || members.n == 0)
+		return r;
+	retire_names(&members, d->report->survivors, sizeof d->report->survivors);
+	return refuse(err, REFUSAL_IN_USE, d->name->text, "its record is gone, but what was started for it lives: %s; nothing was deleted",
+		      d->report->survivors);
+}
+
+static int not_started_for_home(struct descent *d, const struct listener *listener, struct err *err)
+{
+	AUTO_PIN struct pin home = PIN_NONE;
+	const char *entry = pod_home_entry(d->facts);
+	bool serves = false;
+	if (!entry || pin_child(&d->session->root, entry, &home, NULL) < 0)
+		return 0;
+	int r = process_serves_home(listener->pid, &home, &serves, err);
+	if (r < 0 || !serves)
+		return r;
+	return refuse(err, REFUSAL_IN_USE, d->name->text, "pid %d (%s) answers on port %d and was started for its home; nothing was deleted",
+		      (int)listener->pid, listener->program, d->facts->port);
+}
+
+/* A listener that cannot be seen could be the pod's; one that can be seen and does not hold the home is not. */
+static int nobody_answers(struct descent *d, struct err *err)
+{
+	AUTO_LISTENERS struct listeners *listeners = NULL;
+	struct listener listener = {0};
+	int r = listeners_read(&listeners, err);
+	if (r < 0 || !listeners_any(listeners, d->facts->port))
+		return r;
+	r = listener_of(listeners, d->facts->port, &d->facts->unit.group, &listener, err);
+	if (r == 0 && listener.pid)
+		return not_started_for_home(d, &listener, err);
+	if (r < 0 || d->facts->record_kind == RECORD_ABSENT)
+		return r;
+	return refuse(err, REFUSAL_IN_USE, d->name->text, "something that cannot be seen answers on port %d and could be it; nothing was deleted",
+		      d->facts->port);
+}
+
+static int revoke_record(struct descent *d, struct err *err)
+{
+	if (d->facts->record_kind != RECORD_GOOD)
+		return 0;
+	int r = record_load(&d->session->pods_dir, d->name, &d->record, err);
+	if (r == 0)
+		r = record_delete(&d->session->pods_dir, d->name, err);
+	d->revoked = r == 0;
+	return r;
+}
+
+static int orphan_is_dead(struct descent *d, struct err *err)
+{
+	int r = nobody_holds_home(d, err);
+	if (r == 0)
+		r = nobody_of_it_lives(d, err);
+	if (r == 0)
+		r = nobody_answers(d, err);
+	if (r == 0)
+		r = farewell_store(&d->session->pods_dir, d->name, err);
+	return r < 0 ? r : revoke_record(d, err);
+}
+
+static int restore_record(struct descent *d, int cause, struct err *err)
+{
+	struct err why = {0};
+	if (d->revoked && record_store(&d->session->pods_dir, d->name, &d->record, &why) < 0)
+		(void)err_prepend(err, "the record could not be put back (%s)", why.text);
+	return cause;
+}
+
+/* --- deleting ----------------------------------------------------------------------------------------------------------- */
+
+/* What was made is gone, and what somebody made in its place meanwhile came under our eyes: the next `down` may take it, and only it. */
+static int adopt_rest(struct descent *d, int cause, struct err *err)
+{
+	AUTO_PIN struct pin rest = PIN_NONE;
+	AUTO_RECORD struct record loaded = {0};
+	char identity[64];
+	struct err why = {0};
+	struct record *record = d->revoked ? &d->record : &loaded;
+	if (d->facts->home != HOME_POD || pin_child(&d->session->root, d->name->text, &rest, NULL) < 0)
+		return cause;
+	int r = d->revoked ? 0 : record_load(&d->session->pods_dir, d->name, record, &why);
+	if (r == 0)
+		r = directory_identity(&rest, identity, &why);
+	if (r == 0)
+		r = record_set(record, "HOME_ID", identity, &why);
+	if (r == 0)
+		r = record_store(&d->session->pods_dir, d->name, record, &why);
+	return r == 0 || r == -ENOENT ? cause : err_prepend(err, "%s", why.text);
+}
+
+static int delete_home(struct descent *d, struct err *err)
+{
+	if (!d->plan.home && !d->plan.retired)
+		return 0;
+	int r = retire_home(d->session, d->name, pod_home_entry(d->facts), &d->report->left, err);
+	return r < 0 ? adopt_rest(d, r, err) : 0;
+}
+
+static int forget(struct descent *d, struct err *err)
+{
+	int r = d->service->ops->forget(d->service, d->name, err);
+	if (r == 0)
+		r = record_delete(&d->session->pods_dir, d->name, err);
+	if (r == 0)
+		r = note_delete(&d->session->pods_dir, d->name, err);
+	if (r == 0)
+		r = logfile_forget(&d->session->around.plane, d->name, err);
+	return r < 0 ? r : farewell_delete(&d->session->pods_dir, d->name, err);
+}
+
+static int verify(struct descent *d, struct err *err)
+{
+	unsigned traces = plane_probe(&d->session->root, &d->session->pods_dir, d->session->around.plane.prefix, d->name);
+	AUTO_PROCESSES struct process_list members = {0};
+	int r = group_members(&d->facts->unit.group, &members, err);
+	if (r < 0 || (!traces && !members.n))
+		return r;
+	if (d->facts->home == HOME_REPLACED && traces == TRACE_HOME && !members.n)
+		return refuse(err, REFUSAL_NOT_THE_POD, d->name->text, "what was made is gone, but %s/%s has its name", d->session->around.plane.root,
+			      d->name->text);
+	retire_names(&members, d->report->survivors, sizeof d->report->survivors);
+	return err_set(err, -ENOTEMPTY, "down", d->name->text, "looked at again, %s is still there%s%s",
+		       traces & (TRACE_HOME | TRACE_RETIRED) ? "its home" : traces ? "a file of it in the pods dir" : "a process of it", members.n ? ": " : "",
+		       d->report->survivors);
+}
+
+static int descend(struct descent *d, struct err *err)
+{
+	int r = reach_service(d, err);
+	if (r == 0 && !d->plan.orphan)
+		r = farewell_store(&d->session->pods_dir, d->name, err);
+	if (r == 0)
+		r = stop(d, err);
+	if (r == 0)
+		r = drained(d, err);
+	if (r == 0)
+		r = close_gate(d, err);
+	if (r == 0 && d->plan.orphan)
+		r = orphan_is_dead(d, err);
+	if (r == 0)
+		r = delete_home(d, err);
+	if (r < 0)
+		return restore_record(d, r, err);
+	r = forget(d, err);
+	return r < 0 ? r : verify(d, err);
+}
+
+static int down_locked(struct descent *d, struct err *err)
+{
+	AUTO_SIGHT struct sight sight = {0};
+	int r = look_one(d->session, d->name, (struct look_options){0}, &sight, err);
+	if (r < 0)
+		return r;
+	d->facts = &sight.facts;
+	r = down_decide(d->facts, &d->plan, err);
+	if (r < 0)
+		return r;
+	d->report->nothing = d->plan.nothing;
+	r = records_sweep(&d->session->pods_dir, d->name, err);
+	if (r < 0 || d->plan.nothing)
+		return r;
+	if (d->options.only_dead && pod_is_alive(sight.state))
+		return refuse(err, REFUSAL_IN_USE, d->name->text, "it is %s again", pod_state_name(sight.state));
+	r = descend(d, err);
+	record_free(&d->record);
+	lock_release(&d->gate);
+	return r;
+}
+
+int down(struct session *session, const struct pod_name *name, struct down_options options, struct down_report *ret_report, struct err *err)
+{
+	struct descent d = {.session = session, .name = name, .options = options, .report = ret_report, .gate = LOCK_NONE};
+	AUTO_LOCK struct lock lock = LOCK_NONE;
+	memset(ret_report, 0, sizeof *ret_report);
+	if (session->pods_dir.fd < 0 && session->root.fd < 0) {
+		ret_report->nothing = true;
+		return 0;
+	}
+	int r = session_make_pods_dir(session, err);
+	if (r == 0)
+		r = session_lock_name(session, name, NAME_LOCK_WAIT_MS, &lock, err);
+	return r < 0 ? r : down_locked(&d, err);
+}

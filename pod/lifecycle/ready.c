@@ -1,0 +1,131 @@
+#include "pod/lifecycle/ready.h"
+
+#include <string.h>
+
+#include "pod/model/refusal.h"
+#include "pod/system/network.h"
+#include "pod/system/process.h"
+#include "pod/system/records.h"
+
+#define ANSWER_MS 2000
+#define TICK_MOST_MS 50
+
+struct watch {
+	struct session *session;
+	struct service *service;
+	const struct pod_name *name;
+	const struct spec *spec;
+	struct deadline until;
+	unsigned restarts;
+	struct ready seen;
+};
+
+static bool terminal(const struct unit_state *unit)
+{
+	return unit->end == UNIT_END_EXITED && exit_status_terminal(unit->status);
+}
+
+/* The boot writes its note before it exits, so an ended unit with a note was refused. */
+static int see_end(struct watch *w, bool *ret_over, struct err *err)
+{
+	const struct unit_state *unit = &w->seen.unit;
+	bool ended = unit->active == UNIT_FAILED || unit->active == UNIT_INACTIVE || unit->active == UNIT_ABSENT ||
+		     unit->active == UNIT_RESTARTING || unit->restarts > w->restarts;
+	if (!ended) {
+		*ret_over = false;
+		return 0;
+	}
+	int r = note_load(&w->session->pods_dir, w->name, &w->seen.note, err);
+	if (r < 0)
+		return r;
+	w->seen.end = w->seen.note.kind != NOTE_ABSENT || terminal(unit) ? READY_REFUSED : READY_DIED;
+	*ret_over = true;
+	return 0;
+}
+
+static int see_listener(struct watch *w, struct err *err)
+{
+	AUTO_LISTENERS struct listeners *listeners = NULL;
+	int r = listeners_read(&listeners, err);
+	return r < 0 ? r : listener_of(listeners, w->spec->port, &w->seen.unit.group, &w->seen.listener, err);
+}
+
+static int see_health(struct watch *w, struct err *err)
+{
+	struct health_question question = {.health = w->spec->health, .port = w->spec->port};
+	int r = health_ask(&question, 1, deadline_earlier(w->until, deadline_in_ms(ANSWER_MS)), err);
+	bool cut_short = question.result.answer == HEALTH_NO_ANSWER && deadline_passed(w->until); /* says less than an earlier answer */
+	if (r == 0 && !(cut_short && w->seen.health.answer == HEALTH_BAD_STATUS))
+		w->seen.health = question.result;
+	return r;
+}
+
+/* An answer counts only while the listener is still this pod's after it. */
+static int see_answer(struct watch *w, bool *ret_over, struct err *err)
+{
+	*ret_over = false;
+	int r = see_listener(w, err);
+	if (r < 0 || w->seen.listener.owner == PORT_NOBODY)
+		return r;
+	if (w->seen.listener.owner == PORT_OURS) {
+		r = see_health(w, err);
+		if (r < 0 || w->seen.health.answer != HEALTH_OK)
+			return r;
+		r = see_listener(w, err);
+		if (r < 0)
+			return r;
+	}
+	if (w->seen.listener.owner == PORT_OURS || w->seen.listener.owner == PORT_FOREIGN) {
+		w->seen.end = w->seen.listener.owner == PORT_OURS ? READY_UP : READY_FOREIGN;
+		*ret_over = true;
+	}
+	return 0;
+}
+
+static int see(struct watch *w, bool *ret_over, struct err *err)
+{
+	int r = see_end(w, ret_over, err);
+	if (r < 0 || *ret_over || w->seen.unit.active != UNIT_ACTIVE)
+		return r;
+	if (w->spec->health.kind != HEALTH_NONE)
+		return see_answer(w, ret_over, err);
+	w->seen.end = READY_UP;
+	return process_left_program(w->seen.unit.main_pid, w->session->around.program, ret_over, err);
+}
+
+/* An answer is seen late by an eighth of the wait at most, and by 1 to 50 ms. */
+static struct deadline next_look(int64_t began)
+{
+	int64_t tick = (monotonic_ns() - began) / 8000000;
+	return deadline_in_ms(tick < 1 ? 1 : tick > TICK_MOST_MS ? TICK_MOST_MS : tick);
+}
+
+static enum ready_end end_of_budget(const struct watch *w)
+{
+	return w->seen.health.answer == HEALTH_BAD_STATUS ? READY_UNHEALTHY : READY_TIMEOUT;
+}
+
+int ready_wait(struct session *session, struct service *service, const struct pod_name *name, const struct spec *spec, struct deadline until,
+	       unsigned restarts, struct ready *ret_ready, struct err *err)
+{
+	struct watch w = {.session = session, .service = service, .name = name, .spec = spec, .until = until, .restarts = restarts};
+	int64_t began = monotonic_ns();
+	bool over = false;
+	int r = service->ops->query(service, name, &w.seen.unit, err);
+	while (r == 0) {
+		r = see(&w, &over, err);
+		if (r < 0 || over)
+			break;
+		if (deadline_passed(until)) {
+			w.seen.end = end_of_budget(&w);
+			break;
+		}
+		struct deadline tick = deadline_earlier(until, next_look(began));
+		r = service->ops->wait(service, name, tick, &w.seen.unit, err);
+	}
+	if (r < 0)
+		return r;
+	w.seen.ms = (monotonic_ns() - began) / 1000000;
+	*ret_ready = w.seen;
+	return 0;
+}

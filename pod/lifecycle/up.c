@@ -1,0 +1,398 @@
+#include "pod/lifecycle/up.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fsops/cleanup.h"
+#include "fsops/tree.h"
+#include "pod/lifecycle/intent.h"
+#include "pod/lifecycle/look.h"
+#include "pod/lifecycle/port_choice.h"
+#include "pod/lifecycle/retire.h"
+#include "pod/model/environment.h"
+#include "pod/model/refusal.h"
+#include "pod/system/home_look.h"
+#include "pod/system/homes.h"
+#include "pod/system/log_tail.h"
+#include "pod/system/logfile.h"
+#include "pod/system/records.h"
+
+#define NAME_LOCK_WAIT_MS 2000
+#define RACES_RETRIED 3
+#define TAIL_LINES 20
+#define STOP_FOR_RESTART_MS 5000
+#define COMPLETE_MS 3000
+
+/* One `up` under way. The `made_…` flags are the undo list. */
+struct ascent {
+	struct session *session;
+	const struct up_request *request;
+	struct up_report *report;
+	struct service *service;
+	struct service_unit unit;
+	struct record record, before; /* `before`: what was recorded when this call began */
+	struct spec spec;
+	struct port_set lost;
+	bool made_record, made_home, started, had_log;
+};
+
+static void cleanup_ascent(struct ascent *a)
+{
+	record_free(&a->record);
+	record_free(&a->before);
+	spec_free(&a->spec);
+}
+
+void up_report_free(struct up_report *report)
+{
+	words_free(&report->warnings);
+	free(report->log_tail);
+	report->log_tail = NULL;
+}
+
+__attribute__((format(printf, 2, 3))) static void warn(struct up_report *report, const char *format, ...)
+{
+	char line[1024];
+	va_list arguments;
+	va_start(arguments, format);
+	(void)vsnprintf(line, sizeof line, format, arguments);
+	va_end(arguments);
+	(void)words_append(&report->warnings, line);
+}
+
+/* --- what is recorded and wanted --------------------------------------------------------------------------------------- */
+
+static int load_before(struct ascent *a, struct err *err)
+{
+	struct err why = {0};
+	int r = record_load(&a->session->pods_dir, &a->request->name, &a->before, &why);
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		*err = why;
+	return r;
+}
+
+static int decide_spec(struct ascent *a, struct err *err)
+{
+	AUTO_SPEC struct spec recorded = {0};
+	int r = spec_from_record(&a->before, &recorded, err);
+	if (r == 0)
+		r = intent_make(a->session, a->request, &recorded, &a->spec, err);
+	for (size_t i = 0; r == 0 && i < recorded.warning_count; i++)
+		warn(a->report, "%s", recorded.warnings[i]);
+	return r;
+}
+
+static int choose_service(struct ascent *a, enum backend recorded, struct err *err)
+{
+	enum backend wanted = a->request->backend != BACKEND_AUTO ? a->request->backend : recorded;
+	int r = session_service(a->session, wanted, &a->service, err);
+	if (r < 0)
+		return r;
+	a->report->backend = service_backend(a->service);
+	a->unit = (struct service_unit){
+		.name = &a->request->name, .spec = &a->spec, .stop_secs = a->request->stop_secs ? a->request->stop_secs : STOP_SECS_DEFAULT};
+	return 0;
+}
+
+/* --- making ------------------------------------------------------------------------------------------------------------- */
+
+static int write_record(struct ascent *a, struct err *err)
+{
+	int r = spec_to_record(&a->spec, &a->record, err);
+	if (r == 0)
+		r = record_store(&a->session->pods_dir, &a->request->name, &a->record, err);
+	if (r == 0)
+		a->made_record = true;
+	return r;
+}
+
+static int record_intent(struct ascent *a, struct err *err)
+{
+	AUTO_LOCK struct lock plane_lock = LOCK_NONE;
+	int r = session_lock_plane(a->session, &plane_lock, err);
+	bool moved = false;
+	int before = a->spec.port;
+	if (r == 0)
+		r = port_choose(a->session, &a->request->name, &a->lost, &a->spec, &moved, err);
+	if (r == 0)
+		r = write_record(a, err);
+	if (r == 0 && moved)
+		warn(a->report, "port %d is taken, %s moved to %d", before ? before : port_preferred(&a->session->around.plane, &a->request->name),
+		     a->request->name.text, a->spec.port);
+	return r;
+}
+
+static int make_home(struct ascent *a, struct err *err)
+{
+	AUTO_PIN struct pin home = PIN_NONE;
+	int r = home_make(&a->session->root, &a->request->name, a->spec.id, &home, err);
+	if (r < 0)
+		return r;
+	a->made_home = true;
+	r = directory_identity(&home, a->spec.home_identity, err);
+	if (r == 0)
+		r = directory_identity(&a->session->root, a->spec.root_identity, err);
+	return r < 0 ? r : write_record(a, err);
+}
+
+static int start(struct ascent *a, struct deadline until, struct err *err)
+{
+	int r = note_delete(&a->session->pods_dir, &a->request->name, err);
+	if (r == 0)
+		r = a->service->ops->install(a->service, &a->unit, err);
+	if (r < 0)
+		return r;
+	a->started = true;
+	return a->service->ops->start(a->service, &a->unit, until, err);
+}
+
+/* --- taking back ---------------------------------------------------------------------------------------------------------- */
+
+static void keep_log_tail(struct ascent *a)
+{
+	(void)service_log_tail(a->service, &a->request->name, TAIL_LINES, &a->report->log_tail);
+}
+
+static int undo_home(struct ascent *a, struct err *err)
+{
+	struct tree_left left = {0};
+	return a->made_home ? retire_home(a->session, &a->request->name, a->request->name.text, &left, err) : 0;
+}
+
+static int undo_record(struct ascent *a, struct err *err)
+{
+	if (!a->made_record)
+		return 0;
+	if (a->before.count)
+		return record_store(&a->session->pods_dir, &a->request->name, &a->before, err);
+	return record_delete(&a->session->pods_dir, &a->request->name, err);
+}
+
+/* The record stays, but must not claim a home that is gone. */
+static int undo_refused_home(struct ascent *a, struct err *err)
+{
+	int r = undo_home(a, err);
+	if (r < 0 || !a->made_home)
+		return r;
+	a->spec.home_identity[0] = '\0';
+	return write_record(a, err);
+}
+
+/* A refusal stays listed: record, note and the unit's failed state remain, only the home that this call made goes. */
+static int undo(struct ascent *a, struct err *err)
+{
+	int r = 0;
+	if (a->report->refused)
+		return undo_refused_home(a, err);
+	if (a->started) {
+		r = a->service->ops->stop(a->service, &a->request->name, a->unit.stop_secs * 1000, err);
+		if (r == 0)
+			r = a->service->ops->forget(a->service, &a->request->name, err);
+	}
+	if (r == 0)
+		r = undo_home(a, err);
+	if (r == 0)
+		r = undo_record(a, err);
+	if (r == 0 && !a->had_log)
+		r = logfile_forget(&a->session->around.plane, &a->request->name, err);
+	return r;
+}
+
+static int fail(struct ascent *a, int cause, struct err *err)
+{
+	struct err why = {0};
+	if (undo(a, &why) < 0)
+		warn(a->report, "what this call made could not be taken back: %s: %s; `kirocrew-pod down %s` removes it", why.subject, why.text,
+		     a->request->name.text);
+	(void)err;
+	return cause;
+}
+
+/* --- ready -------------------------------------------------------------------------------------------------------------- */
+
+static int budget_secs(const struct ascent *a)
+{
+	return a->request->wait_secs ? a->request->wait_secs : a->session->around.plane.health_secs;
+}
+
+static int explain(struct ascent *a, const struct ready *ready, struct err *err)
+{
+	const char *name = a->request->name.text;
+	switch (ready->end) {
+	case READY_UP:
+		return 0;
+	case READY_REFUSED:
+		a->report->refused = true;
+		return refuse_as_noted(&ready->note, ready->unit.status, name, err);
+	case READY_DIED:
+		return err_set(err, -ECHILD, "up", name, "it died before it was ready: %s %d",
+			       ready->unit.end == UNIT_END_SIGNALED ? "signal" : "status", ready->unit.status);
+	case READY_FOREIGN:
+		return err_set(err, -EADDRINUSE, "up", name, "port %d is foreign: pid %d (%s) listens on it, which is not of this pod; free it or use --port",
+			       a->spec.port, (int)ready->listener.pid, ready->listener.program);
+	case READY_UNHEALTHY:
+		return err_set(err, -EPROTO, "up", name, "it answers on port %d, but with status %d for %d s; see its log, or name another path with --health",
+			       a->spec.port, ready->health.http_status, budget_secs(a));
+	case READY_TIMEOUT:
+		break;
+	}
+	return err_set(err, -ETIMEDOUT, "up", name, "it was not ready within %d s; raise the budget with --wait-secs or KIROCREW_POD_HEALTH_SECS",
+		       budget_secs(a));
+}
+
+/* A machine's choice of port that was lost between the test and the payload's bind. */
+static bool lost_race(struct ascent *a, const struct ready *ready)
+{
+	if (!a->spec.port_auto || a->spec.health.kind == HEALTH_NONE)
+		return false;
+	return ready->end == READY_FOREIGN || (ready->end == READY_DIED && port_is_taken(a->spec.port));
+}
+
+static int move_on(struct ascent *a, struct err *err)
+{
+	port_set_add(&a->lost, a->spec.port);
+	int r = a->service->ops->stop(a->service, &a->request->name, STOP_FOR_RESTART_MS, err);
+	return r < 0 ? r : record_intent(a, err);
+}
+
+static int climb(struct ascent *a, struct err *err)
+{
+	struct deadline until = deadline_in_ms((int64_t)budget_secs(a) * 1000);
+	for (int lost = 0;; lost++) {
+		struct ready ready = {0};
+		int r = start(a, until, err);
+		if (r == 0)
+			r = ready_wait(a->session, a->service, &a->request->name, &a->spec, until, 0, &ready, err);
+		if (r < 0 || ready.end == READY_UP) {
+			a->report->pid = ready.unit.main_pid;
+			a->report->ready_ms = ready.ms;
+			return r;
+		}
+		if (lost == RACES_RETRIED || !lost_race(a, &ready)) {
+			keep_log_tail(a);
+			return explain(a, &ready, err);
+		}
+		r = move_on(a, err);
+		if (r < 0)
+			return r;
+	}
+}
+
+/* --- the line ----------------------------------------------------------------------------------------------------------- */
+
+static int fill_report(struct ascent *a, struct err *err)
+{
+	struct pod_paths paths;
+	int r = pod_paths_make(&a->session->around.plane, &a->request->name, &paths, err);
+	if (r < 0)
+		return r;
+	struct up_report *report = a->report;
+	report->name = a->request->name;
+	report->port = a->spec.port;
+	(void)snprintf(report->id, sizeof report->id, "%s", a->spec.id);
+	(void)snprintf(report->home, sizeof report->home, "%s", paths.home);
+	(void)snprintf(report->os_home, sizeof report->os_home, "%s", paths.os_home);
+	return 0;
+}
+
+static bool asks_for_changes(const struct up_request *q)
+{
+	return q->checkout || q->command_count || q->port || q->seed || q->health || q->memory_max || q->cpu_quota || q->approval || q->crons ||
+	       q->no_embeddings;
+}
+
+/* The running process keeps its port and its words: what is recorded now is read at the next boot. */
+static int already_running(struct ascent *a, const struct pod_facts *facts, struct err *err)
+{
+	int r = 0;
+	a->report->was_running = true;
+	if (asks_for_changes(a->request)) {
+		r = decide_spec(a, err);
+		a->spec.port = facts->port;
+		a->spec.port_auto = facts->spec.port_auto;
+		if (r == 0)
+			r = write_record(a, err);
+		if (r == 0)
+			warn(a->report, "%s runs already: the new flags apply at its next boot%s", a->request->name.text,
+			     a->request->port ? "; its port stays until it is taken down" : "");
+	} else {
+		r = spec_from_record(&a->before, &a->spec, err);
+	}
+	struct ready ready = {0};
+	if (r == 0)
+		r = ready_wait(a->session, a->service, &a->request->name, &a->spec, deadline_in_ms((int64_t)budget_secs(a) * 1000),
+			       facts->unit.restarts, &ready, err);
+	if (r == 0)
+		r = explain(a, &ready, err);
+	a->report->pid = ready.unit.main_pid;
+	a->report->ready_ms = ready.ms;
+	return r;
+}
+
+static int quiet_unit(struct ascent *a, const struct pod_facts *facts, struct err *err)
+{
+	bool inert = facts->unit.active == UNIT_INACTIVE && !facts->unit_file;
+	if (facts->unit.active == UNIT_ABSENT || inert)
+		return 0;
+	return a->service->ops->stop(a->service, &a->request->name, STOP_FOR_RESTART_MS, err);
+}
+
+/* What an earlier `down` had begun to delete goes; what it had not touched yet is the pod's again. */
+static int complete(struct ascent *a, struct err *err)
+{
+	struct tree_left left = {0};
+	int r = retire_remove(a->session, &a->request->name, deadline_in_ms(COMPLETE_MS), &left, err);
+	return r < 0 ? r : farewell_delete(&a->session->pods_dir, &a->request->name, err);
+}
+
+static int ascend(struct ascent *a, const struct pod_facts *facts, const struct up_plan *plan, struct err *err)
+{
+	int r = decide_spec(a, err);
+	a->spec.backend = a->report->backend;
+	if (r == 0)
+		r = quiet_unit(a, facts, err);
+	if (r == 0)
+		r = record_intent(a, err);
+	if (r == 0 && plan->fresh)
+		r = make_home(a, err);
+	if (r == 0)
+		r = climb(a, err);
+	return r < 0 ? fail(a, r, err) : 0;
+}
+
+static int up_locked(struct ascent *a, struct err *err)
+{
+	AUTO_SIGHT struct sight sight = {0};
+	struct up_plan plan;
+	int r = look_one(a->session, &a->request->name, (struct look_options){0}, &sight, err);
+	if (r == 0) /* first: that no manager is there says more than that the unit could not be asked */
+		r = choose_service(a, sight.facts.spec.backend, err);
+	if (r == 0)
+		r = up_decide(&sight.facts, &plan, err);
+	if (r == 0)
+		r = load_before(a, err);
+	if (r == 0)
+		r = record_copy(&a->before, &a->record, err);
+	if (r == 0)
+		r = logfile_exists(&a->session->around.plane, &a->request->name, &a->had_log, err);
+	if (r == 0 && plan.complete)
+		r = complete(a, err);
+	if (r == 0)
+		r = plan.running ? already_running(a, &sight.facts, err) : ascend(a, &sight.facts, &plan, err);
+	return r < 0 ? r : fill_report(a, err);
+}
+
+int up(struct session *session, const struct up_request *request, struct up_report *ret_report, struct err *err)
+{
+	__attribute__((cleanup(cleanup_ascent))) struct ascent a = {.session = session, .request = request, .report = ret_report};
+	AUTO_LOCK struct lock lock = LOCK_NONE;
+	int r = session_make_plane(session, err);
+	if (r == 0)
+		r = session_lock_name(session, &request->name, NAME_LOCK_WAIT_MS, &lock, err);
+	return r < 0 ? r : up_locked(&a, err);
+}
