@@ -1,0 +1,28 @@
+#include "cmd/pod_of.h"
+#include "pod/lifecycle/boot.h"
+#include "pod/model/refusal.h"
+
+static int run_exec(const struct arguments *arguments, struct err *err)
+{
+	AUTO_SESSION struct session session = {.root = PIN_NONE, .pods_dir = PIN_NONE};
+	AUTO_PASSAGE struct passage passage = {0};
+	struct pod_name name;
+	if (!arguments->command_count)
+		return refuse(err, REFUSAL_USAGE, "exec", "the command stands after `--`");
+	int r = argument_name(arguments, 0, &name, err);
+	if (r == 0)
+		r = session_open(arguments->config, &session, err);
+	if (r == 0)
+		r = passage_for_command(&session, &name, arguments->command, arguments->command_count, &passage, err);
+	return r < 0 ? r : passage_go(&passage, err);
+}
+
+const struct verb verb_exec = {
+	.name = "exec",
+	.operands = "NAME -- CMD ARG...",
+	.summary = "Run a command in the pod's environment and workspace; its status is passed on",
+	.names_min = 1,
+	.names_max = 1,
+	.command = true,
+	.run = run_exec,
+};

@@ -1,0 +1,19 @@
+/* The printer: results on stdout, one line per message on stderr; text from outside escaped. A write error is remembered and told once. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "fsops/err.h"
+#include "pod/model/json.h"
+
+__attribute__((format(printf, 1, 2))) void print_out(const char *format, ...);
+void print_text(const char *bytes, size_t len);        /* escaped, to stdout */
+void print_json(struct json *json);                    /* takes it; one line; NULL: out of memory */
+__attribute__((format(printf, 1, 2))) void print_note(const char *format, ...); /* "kirocrew-pod: …" to stderr, escaped */
+void print_err(const struct err *err);                 /* what: why; remedy */
+void print_tail(const char *bytes);                    /* log lines to stderr, each escaped and indented */
+/* Flushes; -EPIPE is a quiet end, another error is told. Exit status to use instead of `status`. */
+/* What was printed is written now; false when it could not be. */
+bool print_flush(void);
+int print_end(int status);

@@ -1,0 +1,102 @@
+#include "cmd/sight.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "cmd/print.h"
+#include "pod/lifecycle/down.h"
+
+#define STRANGER "not a pod: no pod can have this name; it is left alone"
+
+void sight_health(const struct pod_facts *facts, char *out, size_t size)
+{
+	static const char *const words[] = {
+		[HEALTH_NOT_ASKED] = "-",          [HEALTH_OK] = "ok",      [HEALTH_REFUSED_CONNECTION] = "refused",
+		[HEALTH_NO_ANSWER] = "no answer", [HEALTH_GARBAGE] = "garbage", [HEALTH_BAD_STATUS] = "",
+	};
+	if (facts->health.answer == HEALTH_BAD_STATUS)
+		(void)snprintf(out, size, "%d", facts->health.http_status);
+	else
+		(void)snprintf(out, size, "%s", words[facts->health.answer]);
+}
+
+static int64_t age_of(const struct sight *sight)
+{
+	return pod_age_s(&sight->facts, (int64_t)time(NULL));
+}
+
+static void age_text(int64_t secs, char *out, size_t size)
+{
+	if (secs < 120)
+		(void)snprintf(out, size, "%llds", (long long)secs);
+	else if (secs < 7200)
+		(void)snprintf(out, size, "%lldm", (long long)(secs / 60));
+	else if (secs < 172800)
+		(void)snprintf(out, size, "%lldh", (long long)(secs / 3600));
+	else
+		(void)snprintf(out, size, "%lldd", (long long)(secs / 86400));
+}
+
+struct json *sight_json(const struct session *session, const struct sight *sight)
+{
+	const struct pod_facts *facts = &sight->facts;
+	char health[32], home[PLANE_PATH_MAX + POD_NAME_MAX + 2];
+	sight_health(facts, health, sizeof health);
+	(void)snprintf(home, sizeof home, "%s/%s", session->around.plane.root, facts->name.text);
+	struct json *object = json_new_object();
+	if (!object)
+		return NULL;
+	(void)json_set(object, "name", json_new_string(facts->name.text));
+	(void)json_set(object, "id", *facts->spec.id ? json_new_string(facts->spec.id) : json_new_null());
+	(void)json_set(object, "state", json_new_string(pod_state_name(sight->state)));
+	(void)json_set(object, "port", json_new_integer(facts->port));
+	(void)json_set(object, "health", json_new_string(health));
+	(void)json_set(object, "pid", facts->unit.main_pid ? json_new_integer(facts->unit.main_pid) : json_new_null());
+	(void)json_set(object, "backend", facts->spec.backend != BACKEND_AUTO ? json_new_string(backend_name(facts->spec.backend)) : json_new_null());
+	(void)json_set(object, "age_s", json_new_integer(age_of(sight)));
+	(void)json_set(object, "home", json_new_string(home));
+	(void)json_set(object, "reason", *sight->reason ? json_new_string(sight->reason) : json_new_null());
+	return object;
+}
+
+struct json *stranger_json(const struct session *session, const char *entry)
+{
+	char home[PLANE_PATH_MAX + 300];
+	(void)snprintf(home, sizeof home, "%s/%s", session->around.plane.root, entry);
+	struct json *object = json_new_object();
+	if (!object)
+		return NULL;
+	static const char *const nulls[] = {"port", "health", "pid", "backend", "age_s"};
+	(void)json_set(object, "name", json_new_string(entry));
+	(void)json_set(object, "id", json_new_null());
+	(void)json_set(object, "state", json_new_string(pod_state_name(POD_FOREIGN)));
+	for (size_t i = 0; i < sizeof nulls / sizeof *nulls; i++)
+		(void)json_set(object, nulls[i], json_new_null());
+	(void)json_set(object, "home", json_new_string(home));
+	(void)json_set(object, "reason", json_new_string(STRANGER));
+	return object;
+}
+
+void sight_heading(void)
+{
+	print_out("%-20s %-10s %5s %-9s %7s %5s  %s\n", "NAME", "STATE", "PORT", "HEALTH", "PID", "AGE", "REASON");
+}
+
+void sight_line(const struct sight *sight)
+{
+	char health[32], age[32], pid[16] = "-";
+	sight_health(&sight->facts, health, sizeof health);
+	age_text(age_of(sight), age, sizeof age);
+	if (sight->facts.unit.main_pid)
+		(void)snprintf(pid, sizeof pid, "%d", (int)sight->facts.unit.main_pid);
+	print_out("%-20s %-10s %5d %-9s %7s %5s  ", sight->facts.name.text, pod_state_name(sight->state), sight->facts.port, health, pid, age);
+	print_text(sight->reason, strlen(sight->reason));
+	print_out("\n");
+}
+
+void stranger_line(const char *entry)
+{
+	print_text(entry, strlen(entry));
+	print_out(" %s " STRANGER "\n", pod_state_name(POD_FOREIGN));
+}
