@@ -11,9 +11,34 @@
 
 #include "fsops/cleanup.h"
 #include "fsops/file.h"
+#include "pod/system/library.h"
 
 #define LINE_BYTES_MAX (1024 * 1024)
 #define FOLLOW_MS 1000
+
+#define FUNCTIONS(F) F(journal_add_disjunction) F(journal_add_match) F(journal_close) F(journal_get_data) \
+	F(journal_get_events) F(journal_get_fd) F(journal_next) F(journal_open) F(journal_previous_skip) F(journal_process) \
+	F(journal_seek_head) F(journal_seek_tail) F(journal_send) F(journal_set_data_threshold)
+#define SLOT(name) __typeof__(sd_##name) *name;
+#define NAMED(name) {"sd_" #name, &sd.name},
+
+static struct {
+	FUNCTIONS(SLOT)
+} sd;
+
+#define AUTO_JOURNAL CLEANUP(journal_free)
+
+static int sd_load(struct err *err)
+{
+	static const struct library_function functions[] = {FUNCTIONS(NAMED)};
+	return sd.journal_open ? 0 : library_load(LIBRARY_FILE("systemd", "0"), functions, sizeof functions / sizeof *functions, err);
+}
+
+static void journal_free(sd_journal **journal)
+{
+	if (*journal)
+		sd.journal_close(*journal);
+}
 
 /* On a socket that is not there journald does not listen, and units write to nowhere. */
 static bool journald_runs(void)
@@ -47,7 +72,7 @@ static int match(sd_journal *journal, const char *field, const char *value)
 {
 	char text[320];
 	int n = snprintf(text, sizeof text, "%s=%s", field, value);
-	return n < 0 || (size_t)n >= sizeof text ? -ENAMETOOLONG : sd_journal_add_match(journal, text, (size_t)n);
+	return n < 0 || (size_t)n >= sizeof text ? -ENAMETOOLONG : sd.journal_add_match(journal, text, (size_t)n);
 }
 
 /* (the unit wrote it) or (this user's manager said it of the unit). */
@@ -59,7 +84,7 @@ static int match_unit(sd_journal *journal, const char *unit)
 	if (r >= 0)
 		r = match(journal, "_UID", uid);
 	if (r >= 0)
-		r = sd_journal_add_disjunction(journal);
+		r = sd.journal_add_disjunction(journal);
 	if (r >= 0)
 		r = match(journal, "USER_UNIT", unit);
 	return r < 0 ? r : match(journal, "_UID", uid);
@@ -67,10 +92,10 @@ static int match_unit(sd_journal *journal, const char *unit)
 
 static int open_unit(const char *unit, sd_journal **ret_journal)
 {
-	CLEANUP(sd_journal_closep) sd_journal *journal = NULL;
-	int r = sd_journal_open(&journal, SD_JOURNAL_LOCAL_ONLY);
+	AUTO_JOURNAL sd_journal *journal = NULL;
+	int r = sd.journal_open(&journal, SD_JOURNAL_LOCAL_ONLY);
 	if (r >= 0)
-		r = sd_journal_set_data_threshold(journal, LINE_BYTES_MAX);
+		r = sd.journal_set_data_threshold(journal, LINE_BYTES_MAX);
 	if (r >= 0)
 		r = match_unit(journal, unit);
 	if (r >= 0)
@@ -83,7 +108,7 @@ static int copy_entry(sd_journal *journal, int fd)
 {
 	const void *data = NULL;
 	size_t len = 0;
-	int r = sd_journal_get_data(journal, "MESSAGE", &data, &len);
+	int r = sd.journal_get_data(journal, "MESSAGE", &data, &len);
 	if (r < 0 && r != -ENOENT)
 		return r;
 	size_t head = r < 0 ? 0 : strlen("MESSAGE=");
@@ -96,7 +121,7 @@ static int copy_rest(sd_journal *journal, int fd, unsigned *ret_count)
 {
 	int r;
 	unsigned count = 0;
-	while ((r = sd_journal_next(journal)) > 0) {
+	while ((r = sd.journal_next(journal)) > 0) {
 		r = copy_entry(journal, fd);
 		if (r < 0)
 			return r;
@@ -109,19 +134,19 @@ static int copy_rest(sd_journal *journal, int fd, unsigned *ret_count)
 /* Stands before the n-th entry from the end, so that the next one is it. With n 0: at the end. */
 static int seek_back(sd_journal *journal, unsigned lines)
 {
-	int r = sd_journal_seek_tail(journal);
+	int r = sd.journal_seek_tail(journal);
 	/* One more than wanted: the cursor then stands on an entry that is not to be shown. */
 	if (r >= 0)
-		r = sd_journal_previous_skip(journal, (uint64_t)lines + 1);
+		r = sd.journal_previous_skip(journal, (uint64_t)lines + 1);
 	if (r >= 0 && (unsigned)r <= lines)
-		r = sd_journal_seek_head(journal);
+		r = sd.journal_seek_head(journal);
 	return r;
 }
 
 /* 1: look again, 0: the reader is gone or a signal came. */
 static int await_more(sd_journal *journal, int fd)
 {
-	struct pollfd polled[2] = {{.fd = sd_journal_get_fd(journal), .events = (short)sd_journal_get_events(journal)}, {.fd = fd}};
+	struct pollfd polled[2] = {{.fd = sd.journal_get_fd(journal), .events = (short)sd.journal_get_events(journal)}, {.fd = fd}};
 	if (polled[0].fd < 0)
 		return polled[0].fd;
 	int n = poll(polled, 2, FOLLOW_MS);
@@ -129,7 +154,7 @@ static int await_more(sd_journal *journal, int fd)
 		return errno == EINTR ? 0 : -errno;
 	if (polled[1].revents & (POLLERR | POLLHUP | POLLNVAL))
 		return 0;
-	int r = sd_journal_process(journal);
+	int r = sd.journal_process(journal);
 	return r < 0 ? r : 1;
 }
 
@@ -148,8 +173,11 @@ static int copy_unit(sd_journal *journal, unsigned lines, bool follow, int fd)
 
 int journal_copy(const char *unit, unsigned lines, bool follow, int fd, struct err *err)
 {
-	CLEANUP(sd_journal_closep) sd_journal *journal = NULL;
-	int r = open_unit(unit, &journal);
+	AUTO_JOURNAL sd_journal *journal = NULL;
+	int r = sd_load(err);
+	if (r < 0)
+		return r;
+	r = open_unit(unit, &journal);
 	if (r == 0)
 		r = copy_unit(journal, lines, follow, fd);
 	if (r == -ENOENT)
@@ -159,6 +187,9 @@ int journal_copy(const char *unit, unsigned lines, bool follow, int fd, struct e
 
 int journal_line(const char *unit, const char *line, struct err *err)
 {
-	int r = sd_journal_send("MESSAGE=%s", line, "PRIORITY=%i", 4, "SYSLOG_IDENTIFIER=%s", "kirocrew-pod", "USER_UNIT=%s", unit, NULL);
+	int r = sd_load(err);
+	if (r < 0)
+		return r;
+	r = sd.journal_send("MESSAGE=%s", line, "PRIORITY=%i", 4, "SYSLOG_IDENTIFIER=%s", "kirocrew-pod", "USER_UNIT=%s", unit, NULL);
 	return r < 0 ? err_code(err, r, "journal", unit) : 0;
 }

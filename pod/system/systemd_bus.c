@@ -9,6 +9,7 @@
 
 #include "fsops/cleanup.h"
 #include "pod/model/unit_map.h"
+#include "pod/system/library.h"
 
 #define DESTINATION "org.freedesktop.systemd1"
 #define MANAGER_PATH "/org/freedesktop/systemd1"
@@ -20,9 +21,57 @@
 /* Answers under way at once; the manager drops a peer that lets its queue grow. */
 #define PIPELINE 256
 
-#define AUTO_SD_BUS CLEANUP(sd_bus_close_unrefp) /* flushing would wait for a peer that is silent */
-#define AUTO_MESSAGE CLEANUP(sd_bus_message_unrefp)
-#define AUTO_BUS_ERROR CLEANUP(sd_bus_error_free)
+#define FUNCTIONS(F) F(bus_call) F(bus_call_method) F(bus_call_method_async) F(bus_close) F(bus_creds_get_euid) \
+	F(bus_creds_unref) F(bus_error_free) F(bus_error_get_errno) F(bus_error_has_name) F(bus_get_owner_creds) \
+	F(bus_is_ready) F(bus_match_signal) F(bus_message_append) F(bus_message_enter_container) F(bus_message_exit_container) \
+	F(bus_message_get_error) F(bus_message_get_path) F(bus_message_new_method_call) F(bus_message_read) \
+	F(bus_message_read_array) F(bus_message_read_basic) F(bus_message_skip) F(bus_message_unref) F(bus_new) \
+	F(bus_path_decode) F(bus_path_encode) F(bus_process) F(bus_set_address) F(bus_set_bus_client) \
+	F(bus_set_method_call_timeout) F(bus_slot_unref) F(bus_start) F(bus_unref) F(bus_wait)
+#define SLOT(name) __typeof__(sd_##name) *name;
+#define NAMED(name) {"sd_" #name, &sd.name},
+
+static struct {
+	FUNCTIONS(SLOT)
+} sd;
+
+static int sd_load(struct err *err)
+{
+	static const struct library_function functions[] = {FUNCTIONS(NAMED)};
+	return sd.bus_new ? 0 : library_load(LIBRARY_FILE("systemd", "0"), functions, sizeof functions / sizeof *functions, err);
+}
+
+#define AUTO_SD_BUS CLEANUP(sd_bus_close_free)
+#define AUTO_MESSAGE CLEANUP(message_free)
+#define AUTO_BUS_ERROR CLEANUP(bus_error_free)
+#define AUTO_CREDS CLEANUP(creds_free)
+
+/* Flushing would wait for a peer that is silent. */
+static void sd_bus_close_free(sd_bus **bus)
+{
+	if (*bus)
+		sd.bus_close(*bus);
+	if (*bus)
+		sd.bus_unref(*bus);
+}
+
+static void message_free(sd_bus_message **message)
+{
+	if (*message)
+		(void)sd.bus_message_unref(*message);
+}
+
+static void creds_free(sd_bus_creds **creds)
+{
+	if (*creds)
+		(void)sd.bus_creds_unref(*creds);
+}
+
+static void bus_error_free(sd_bus_error *error)
+{
+	if (error->name)
+		sd.bus_error_free(error);
+}
 
 struct bus {
 	sd_bus *bus;
@@ -38,8 +87,8 @@ bool bus_lost(int code)
 
 static bool says_not_loaded(const sd_bus_error *error)
 {
-	return sd_bus_error_has_name(error, "org.freedesktop.systemd1.NoSuchUnit") ||
-	       sd_bus_error_has_name(error, "org.freedesktop.DBus.Error.UnknownObject");
+	return sd.bus_error_has_name(error, "org.freedesktop.systemd1.NoSuchUnit") ||
+	       sd.bus_error_has_name(error, "org.freedesktop.DBus.Error.UnknownObject");
 }
 
 /* The manager's own words where it gave some. */
@@ -49,7 +98,7 @@ static int call_failed(int code, const sd_bus_error *error, const char *member, 
 		return err_set(err, -ENOENT, "systemd", subject, "the unit is not loaded");
 	if (bus_lost(code))
 		return err_set(err, code, "systemd", subject, "the connection to the user manager was lost during %s", member);
-	if (code == -ETIMEDOUT || sd_bus_error_has_name(error, SD_BUS_ERROR_NO_REPLY) || sd_bus_error_has_name(error, SD_BUS_ERROR_TIMEOUT))
+	if (code == -ETIMEDOUT || sd.bus_error_has_name(error, SD_BUS_ERROR_NO_REPLY) || sd.bus_error_has_name(error, SD_BUS_ERROR_TIMEOUT))
 		return err_set(err, -ETIMEDOUT, "systemd", subject, "the user manager did not answer %s in time", member);
 	return err_set(err, code, "systemd", subject, "%s failed: %s", member, error->message ? error->message : strerror(-code));
 }
@@ -69,15 +118,15 @@ int bus_call(struct bus *bus, const struct bus_method *method, char *ret_path, s
 	AUTO_MESSAGE sd_bus_message *call = NULL, *reply = NULL;
 	AUTO_BUS_ERROR sd_bus_error error = SD_BUS_ERROR_NULL;
 	const char *path = NULL;
-	int r = sd_bus_message_new_method_call(bus->bus, &call, DESTINATION, MANAGER_PATH, MANAGER_INTERFACE, method->member);
+	int r = sd.bus_message_new_method_call(bus->bus, &call, DESTINATION, MANAGER_PATH, MANAGER_INTERFACE, method->member);
 	for (const char *const *word = method->words; *word && r >= 0; word++)
-		r = sd_bus_message_append(call, "s", *word);
+		r = sd.bus_message_append(call, "s", *word);
 	if (r >= 0 && method->signal)
-		r = sd_bus_message_append(call, "i", method->signal);
+		r = sd.bus_message_append(call, "i", method->signal);
 	if (r >= 0)
-		r = sd_bus_call(bus->bus, call, (uint64_t)(method->timeout_ms ? method->timeout_ms : BUS_CALL_MS) * 1000, &error, &reply);
+		r = sd.bus_call(bus->bus, call, (uint64_t)(method->timeout_ms ? method->timeout_ms : BUS_CALL_MS) * 1000, &error, &reply);
 	if (r >= 0 && ret_path)
-		r = sd_bus_message_read_basic(reply, 'o', &path);
+		r = sd.bus_message_read_basic(reply, 'o', &path);
 	if (r >= 0 && ret_path)
 		r = text_store(path, ret_path, size);
 	return r < 0 ? call_failed(r, &error, method->member, method->words[0], err) : 0;
@@ -88,11 +137,11 @@ int bus_call(struct bus *bus, const struct bus_method *method, char *ret_path, s
 /* The peer must be of this uid: an address out of the environment may lead anywhere. */
 static int peer_check(sd_bus *bus)
 {
-	CLEANUP(sd_bus_creds_unrefp) sd_bus_creds *creds = NULL;
+	AUTO_CREDS sd_bus_creds *creds = NULL;
 	uid_t uid = (uid_t)-1;
-	int r = sd_bus_get_owner_creds(bus, SD_BUS_CREDS_EUID, &creds);
+	int r = sd.bus_get_owner_creds(bus, SD_BUS_CREDS_EUID, &creds);
 	if (r >= 0)
-		r = sd_bus_creds_get_euid(creds, &uid);
+		r = sd.bus_creds_get_euid(creds, &uid);
 	return r < 0 ? r : uid == geteuid() ? 0 : -EPERM;
 }
 
@@ -100,13 +149,13 @@ static int peer_check(sd_bus *bus)
 static int ready_await(sd_bus *bus, struct deadline until)
 {
 	int r;
-	while ((r = sd_bus_is_ready(bus)) == 0) {
-		r = sd_bus_process(bus, NULL);
+	while ((r = sd.bus_is_ready(bus)) == 0) {
+		r = sd.bus_process(bus, NULL);
 		int64_t left = deadline_left_ns(until);
 		if (r == 0 && left <= 0)
 			return -ETIMEDOUT;
 		if (r == 0)
-			r = sd_bus_wait(bus, (uint64_t)left / 1000 + 1);
+			r = sd.bus_wait(bus, (uint64_t)left / 1000 + 1);
 		if (r < 0 && r != -EINTR)
 			return r;
 	}
@@ -116,13 +165,13 @@ static int ready_await(sd_bus *bus, struct deadline until)
 static int address_open(const struct manager_address *address, sd_bus **ret_bus)
 {
 	AUTO_SD_BUS sd_bus *bus = NULL;
-	int r = sd_bus_new(&bus);
+	int r = sd.bus_new(&bus);
 	if (r >= 0)
-		r = sd_bus_set_address(bus, address->text);
+		r = sd.bus_set_address(bus, address->text);
 	if (r >= 0)
-		r = sd_bus_set_bus_client(bus, !address->peer);
+		r = sd.bus_set_bus_client(bus, !address->peer);
 	if (r >= 0)
-		r = sd_bus_start(bus);
+		r = sd.bus_start(bus);
 	if (r >= 0)
 		r = ready_await(bus, deadline_in_ms(BUS_CONNECT_MS));
 	if (r >= 0)
@@ -137,10 +186,10 @@ static int address_open(const struct manager_address *address, sd_bus **ret_bus)
 static int version_ask(sd_bus *bus, sd_bus_error *error)
 {
 	AUTO_MESSAGE sd_bus_message *call = NULL;
-	int r = sd_bus_message_new_method_call(bus, &call, DESTINATION, MANAGER_PATH, PROPERTIES_INTERFACE, "Get");
+	int r = sd.bus_message_new_method_call(bus, &call, DESTINATION, MANAGER_PATH, PROPERTIES_INTERFACE, "Get");
 	if (r >= 0)
-		r = sd_bus_message_append(call, "ss", MANAGER_INTERFACE, "Version");
-	return r < 0 ? r : sd_bus_call(bus, call, BUS_CONNECT_MS * UINT64_C(1000), error, NULL);
+		r = sd.bus_message_append(call, "ss", MANAGER_INTERFACE, "Version");
+	return r < 0 ? r : sd.bus_call(bus, call, BUS_CONNECT_MS * UINT64_C(1000), error, NULL);
 }
 
 static int address_try(const struct manager_address *address, struct bus **ret_bus, struct err *err)
@@ -153,7 +202,7 @@ static int address_try(const struct manager_address *address, struct bus **ret_b
 	if (r < 0)
 		return err_code(err, r, "systemd", address->text);
 	bus->sender = address->peer ? NULL : DESTINATION;
-	(void)sd_bus_set_method_call_timeout(bus->bus, CALL_USEC);
+	(void)sd.bus_set_method_call_timeout(bus->bus, CALL_USEC);
 	r = version_ask(bus->bus, &error);
 	if (r < 0)
 		return call_failed(r, &error, "connecting", address->text, err);
@@ -164,6 +213,9 @@ static int address_try(const struct manager_address *address, struct bus **ret_b
 int bus_open(const struct manager_addresses *addresses, struct bus **ret_bus, struct err *err)
 {
 	struct err why = {.code = -ENOENT};
+	int r = sd_load(err);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < addresses->n; i++)
 		if (address_try(&addresses->v[i], ret_bus, &why) == 0)
 			return 0;
@@ -177,9 +229,7 @@ void bus_close(struct bus **slot)
 	struct bus *bus = *slot;
 	if (!bus)
 		return;
-	if (bus->bus)
-		sd_bus_close(bus->bus);
-	sd_bus_unref(bus->bus);
+	sd_bus_close_free(&bus->bus);
 	free(bus);
 	*slot = NULL;
 }
@@ -189,7 +239,7 @@ void bus_close(struct bus **slot)
 static int text_read(sd_bus_message *message, char *out, size_t size)
 {
 	const char *text = NULL;
-	int r = sd_bus_message_read_basic(message, 's', &text);
+	int r = sd.bus_message_read_basic(message, 's', &text);
 	return r < 0 ? r : text_store(text, out, size);
 }
 
@@ -197,66 +247,66 @@ static int strings_read(sd_bus_message *message, char *out, size_t size)
 {
 	const char *text = NULL;
 	size_t used = 0;
-	int r = sd_bus_message_enter_container(message, 'a', "s");
-	while (r >= 0 && (r = sd_bus_message_read_basic(message, 's', &text)) > 0) {
+	int r = sd.bus_message_enter_container(message, 'a', "s");
+	while (r >= 0 && (r = sd.bus_message_read_basic(message, 's', &text)) > 0) {
 		int n = snprintf(out + used, size - used, "%s%s", used ? "\n" : "", text);
 		if (n < 0 || (size_t)n >= size - used)
 			return -ENAMETOOLONG;
 		used += (size_t)n;
 	}
-	return r < 0 ? r : sd_bus_message_exit_container(message);
+	return r < 0 ? r : sd.bus_message_exit_container(message);
 }
 
 static int words_read(sd_bus_message *message, struct unit_command *command)
 {
 	const char *word = NULL, *before = "";
-	int r = sd_bus_message_enter_container(message, 'a', "s");
+	int r = sd.bus_message_enter_container(message, 'a', "s");
 	command->last_words[0] = 0;
-	while (r >= 0 && (r = sd_bus_message_read_basic(message, 's', &word)) > 0) {
+	while (r >= 0 && (r = sd.bus_message_read_basic(message, 's', &word)) > 0) {
 		(void)snprintf(command->last_words, sizeof command->last_words, "%s %s", before, word);
 		before = word;
 	}
-	return r < 0 ? r : sd_bus_message_exit_container(message);
+	return r < 0 ? r : sd.bus_message_exit_container(message);
 }
 
 static int commands_read(sd_bus_message *message, struct unit_command *command)
 {
 	unsigned count = 0;
-	int r = sd_bus_message_enter_container(message, 'a', "(sasbttttuii)");
-	while (r >= 0 && (r = sd_bus_message_enter_container(message, 'r', "sasbttttuii")) > 0) {
+	int r = sd.bus_message_enter_container(message, 'a', "(sasbttttuii)");
+	while (r >= 0 && (r = sd.bus_message_enter_container(message, 'r', "sasbttttuii")) > 0) {
 		count++;
 		r = text_read(message, command->program, sizeof command->program);
 		if (r >= 0)
 			r = words_read(message, command);
 		if (r >= 0)
-			r = sd_bus_message_skip(message, "bttttuii");
+			r = sd.bus_message_skip(message, "bttttuii");
 		if (r >= 0)
-			r = sd_bus_message_exit_container(message);
+			r = sd.bus_message_exit_container(message);
 	}
 	if (count != 1)
 		command->program[0] = 0;
-	return r < 0 ? r : sd_bus_message_exit_container(message);
+	return r < 0 ? r : sd.bus_message_exit_container(message);
 }
 
 static int statuses_read(sd_bus_message *message, bool set[256])
 {
 	const int32_t *statuses = NULL;
 	size_t bytes = 0;
-	int r = sd_bus_message_enter_container(message, 'r', "aiai");
+	int r = sd.bus_message_enter_container(message, 'r', "aiai");
 	if (r >= 0)
-		r = sd_bus_message_read_array(message, 'i', (const void **)&statuses, &bytes);
+		r = sd.bus_message_read_array(message, 'i', (const void **)&statuses, &bytes);
 	for (size_t i = 0; r >= 0 && i < bytes / sizeof *statuses; i++)
 		if (statuses[i] >= 0 && statuses[i] < 256)
 			set[statuses[i]] = true;
 	if (r >= 0)
-		r = sd_bus_message_skip(message, "ai");
-	return r < 0 ? r : sd_bus_message_exit_container(message);
+		r = sd.bus_message_skip(message, "ai");
+	return r < 0 ? r : sd.bus_message_exit_container(message);
 }
 
 static int flag_read(sd_bus_message *message, bool *ret_flag)
 {
 	int flag = 0;
-	int r = sd_bus_message_read_basic(message, 'b', &flag);
+	int r = sd.bus_message_read_basic(message, 'b', &flag);
 	if (r >= 0)
 		*ret_flag = flag != 0;
 	return r;
@@ -281,17 +331,17 @@ static int value_read(sd_bus_message *message, const struct bus_field *field, vo
 	case BUS_STATUSES:
 		return statuses_read(message, at);
 	default:
-		return sd_bus_message_read_basic(message, *signatures[field->kind], at);
+		return sd.bus_message_read_basic(message, *signatures[field->kind], at);
 	}
 }
 
 /* Reads the variant at the cursor into the record. */
 static int field_read(sd_bus_message *message, const struct bus_field *field, void *record)
 {
-	int r = sd_bus_message_enter_container(message, 'v', signatures[field->kind]);
+	int r = sd.bus_message_enter_container(message, 'v', signatures[field->kind]);
 	if (r >= 0)
 		r = value_read(message, field, (char *)record + field->offset);
-	return r < 0 ? r : sd_bus_message_exit_container(message);
+	return r < 0 ? r : sd.bus_message_exit_container(message);
 }
 
 static const struct bus_field *field_find(const struct bus_fields *fields, const char *name)
@@ -304,15 +354,15 @@ static const struct bus_field *field_find(const struct bus_fields *fields, const
 
 static int fields_read(sd_bus_message *message, const struct bus_fields *fields, void *record)
 {
-	int r = sd_bus_message_enter_container(message, 'a', "{sv}");
-	while (r >= 0 && (r = sd_bus_message_enter_container(message, 'e', "sv")) > 0) {
+	int r = sd.bus_message_enter_container(message, 'a', "{sv}");
+	while (r >= 0 && (r = sd.bus_message_enter_container(message, 'e', "sv")) > 0) {
 		const char *name = NULL;
-		r = sd_bus_message_read_basic(message, 's', &name);
+		r = sd.bus_message_read_basic(message, 's', &name);
 		const struct bus_field *field = r < 0 ? NULL : field_find(fields, name);
 		if (r >= 0)
-			r = field ? field_read(message, field, record) : sd_bus_message_skip(message, "v");
+			r = field ? field_read(message, field, record) : sd.bus_message_skip(message, "v");
 		if (r >= 0)
-			r = sd_bus_message_exit_container(message);
+			r = sd.bus_message_exit_container(message);
 	}
 	return r < 0 ? r : 0;
 }
@@ -322,9 +372,9 @@ int bus_properties(struct bus *bus, const char *unit, const struct bus_fields *f
 	AUTO_MESSAGE sd_bus_message *reply = NULL;
 	AUTO_BUS_ERROR sd_bus_error error = SD_BUS_ERROR_NULL;
 	AUTO_FREE char *path = NULL;
-	int r = sd_bus_path_encode(UNITS_PATH, unit, &path);
+	int r = sd.bus_path_encode(UNITS_PATH, unit, &path);
 	if (r >= 0)
-		r = sd_bus_call_method(bus->bus, DESTINATION, path, PROPERTIES_INTERFACE, "GetAll", &error, &reply, "s", "");
+		r = sd.bus_call_method(bus->bus, DESTINATION, path, PROPERTIES_INTERFACE, "GetAll", &error, &reply, "s", "");
 	if (r < 0)
 		return call_failed(r, &error, "GetAll", unit, err);
 	r = fields_read(reply, fields, record);
@@ -335,22 +385,22 @@ int bus_properties(struct bus *bus, const char *unit, const struct bus_fields *f
 
 static int row_read(sd_bus_message *message, struct bus_row *row)
 {
-	int r = sd_bus_message_read(message, "ssss", &row->unit, NULL, &row->load_state, &row->active_state);
+	int r = sd.bus_message_read(message, "ssss", &row->unit, NULL, &row->load_state, &row->active_state);
 	if (r >= 0)
-		r = sd_bus_message_read_basic(message, 's', &row->sub_state);
-	return r < 0 ? r : sd_bus_message_skip(message, "souso");
+		r = sd.bus_message_read_basic(message, 's', &row->sub_state);
+	return r < 0 ? r : sd.bus_message_skip(message, "souso");
 }
 
 static int rows_read(sd_bus_message *message, bus_row_visitor visit, void *data)
 {
-	int r = sd_bus_message_enter_container(message, 'a', "(ssssssouso)");
-	while (r >= 0 && (r = sd_bus_message_enter_container(message, 'r', "ssssssouso")) > 0) {
+	int r = sd.bus_message_enter_container(message, 'a', "(ssssssouso)");
+	while (r >= 0 && (r = sd.bus_message_enter_container(message, 'r', "ssssssouso")) > 0) {
 		struct bus_row row;
 		r = row_read(message, &row);
 		if (r >= 0)
 			r = visit(&row, data);
 		if (r >= 0)
-			r = sd_bus_message_exit_container(message);
+			r = sd.bus_message_exit_container(message);
 	}
 	return r < 0 ? r : 0;
 }
@@ -359,7 +409,7 @@ int bus_list(struct bus *bus, const char *pattern, bus_row_visitor visit, void *
 {
 	AUTO_MESSAGE sd_bus_message *reply = NULL;
 	AUTO_BUS_ERROR sd_bus_error error = SD_BUS_ERROR_NULL;
-	int r = sd_bus_call_method(bus->bus, DESTINATION, MANAGER_PATH, MANAGER_INTERFACE, "ListUnitsByPatterns", &error, &reply, "asas", 0, 1,
+	int r = sd.bus_call_method(bus->bus, DESTINATION, MANAGER_PATH, MANAGER_INTERFACE, "ListUnitsByPatterns", &error, &reply, "asas", 0, 1,
 				   pattern);
 	if (r < 0)
 		return call_failed(r, &error, "ListUnitsByPatterns", pattern, err);
@@ -386,7 +436,7 @@ struct questions {
 static void questions_free(struct questions *questions)
 {
 	for (size_t i = 0; i < questions->n; i++)
-		sd_bus_slot_unref(questions->v[i].slot);
+		sd.bus_slot_unref(questions->v[i].slot);
 	free(questions->v);
 }
 
@@ -395,10 +445,10 @@ static int question_answered(sd_bus_message *reply, void *data, sd_bus_error *re
 	(void)ret_error;
 	struct question *question = data;
 	question->pipeline->under_way--;
-	const sd_bus_error *error = sd_bus_message_get_error(reply);
+	const sd_bus_error *error = sd.bus_message_get_error(reply);
 	int r = 0;
 	if (error && !says_not_loaded(error))
-		r = sd_bus_error_get_errno(error) ? -sd_bus_error_get_errno(error) : -EIO;
+		r = sd.bus_error_get_errno(error) ? -sd.bus_error_get_errno(error) : -EIO;
 	else if (!error)
 		r = field_read(reply, question->field, question->record);
 	if (r < 0 && question->pipeline->code == 0)
@@ -410,9 +460,9 @@ static int question_answered(sd_bus_message *reply, void *data, sd_bus_error *re
 static int pipeline_drain(struct bus *bus, struct pipeline *pipeline, size_t most)
 {
 	while (pipeline->under_way > most && pipeline->code == 0) {
-		int r = sd_bus_process(bus->bus, NULL);
+		int r = sd.bus_process(bus->bus, NULL);
 		if (r == 0)
-			r = sd_bus_wait(bus->bus, CALL_USEC);
+			r = sd.bus_wait(bus->bus, CALL_USEC);
 		if (r < 0 && r != -EINTR)
 			return r;
 	}
@@ -423,11 +473,11 @@ static int unit_ask(struct bus *bus, const struct bus_subject *subject, const st
 		    struct pipeline *pipeline)
 {
 	AUTO_FREE char *path = NULL;
-	int r = sd_bus_path_encode(UNITS_PATH, subject->unit, &path);
+	int r = sd.bus_path_encode(UNITS_PATH, subject->unit, &path);
 	for (size_t i = 0; i < fields->n && r >= 0; i++) {
 		struct question *question = &questions->v[questions->n];
 		*question = (struct question){NULL, pipeline, &fields->v[i], subject->record};
-		r = sd_bus_call_method_async(bus->bus, &question->slot, DESTINATION, path, PROPERTIES_INTERFACE, "Get", question_answered, question,
+		r = sd.bus_call_method_async(bus->bus, &question->slot, DESTINATION, path, PROPERTIES_INTERFACE, "Get", question_answered, question,
 					     "ss", question->field->interface, question->field->name);
 		if (r < 0)
 			break;
@@ -458,7 +508,7 @@ static int job_removed(sd_bus_message *message, void *data, sd_bus_error *ret_er
 	(void)ret_error;
 	struct bus *bus = data;
 	struct bus_event event = {.kind = BUS_JOB_REMOVED};
-	if (sd_bus_message_read(message, "uoss", NULL, &event.job, &event.unit, &event.result) >= 0)
+	if (sd.bus_message_read(message, "uoss", NULL, &event.job, &event.unit, &event.result) >= 0)
 		bus->listener(&event, bus->listener_data);
 	return 0;
 }
@@ -468,7 +518,7 @@ static int unit_removed(sd_bus_message *message, void *data, sd_bus_error *ret_e
 	(void)ret_error;
 	struct bus *bus = data;
 	struct bus_event event = {.kind = BUS_UNIT_CHANGED};
-	if (sd_bus_message_read(message, "so", &event.unit, NULL) >= 0)
+	if (sd.bus_message_read(message, "so", &event.unit, NULL) >= 0)
 		bus->listener(&event, bus->listener_data);
 	return 0;
 }
@@ -477,23 +527,23 @@ static int unit_removed(sd_bus_message *message, void *data, sd_bus_error *ret_e
 static int end_read_entry(sd_bus_message *message, struct bus_end *end)
 {
 	const char *name = NULL;
-	int r = sd_bus_message_read_basic(message, 's', &name);
+	int r = sd.bus_message_read_basic(message, 's', &name);
 	if (r < 0)
 		return r;
 	int32_t *value = strcmp(name, "ExecMainCode") == 0 ? &end->code : strcmp(name, "ExecMainStatus") == 0 ? &end->status : NULL;
 	end->told |= value != NULL;
-	return value ? sd_bus_message_read(message, "v", "i", value) : sd_bus_message_skip(message, "v");
+	return value ? sd.bus_message_read(message, "v", "i", value) : sd.bus_message_skip(message, "v");
 }
 
 static int end_read(sd_bus_message *message, struct bus_end *end)
 {
-	int r = sd_bus_message_skip(message, "s");
+	int r = sd.bus_message_skip(message, "s");
 	if (r >= 0)
-		r = sd_bus_message_enter_container(message, 'a', "{sv}");
-	while (r >= 0 && (r = sd_bus_message_enter_container(message, 'e', "sv")) > 0) {
+		r = sd.bus_message_enter_container(message, 'a', "{sv}");
+	while (r >= 0 && (r = sd.bus_message_enter_container(message, 'e', "sv")) > 0) {
 		r = end_read_entry(message, end);
 		if (r >= 0)
-			r = sd_bus_message_exit_container(message);
+			r = sd.bus_message_exit_container(message);
 	}
 	return r;
 }
@@ -504,7 +554,7 @@ static int properties_changed(sd_bus_message *message, void *data, sd_bus_error 
 	struct bus *bus = data;
 	AUTO_FREE char *unit = NULL;
 	struct bus_event event = {.kind = BUS_UNIT_CHANGED};
-	if (sd_bus_path_decode(sd_bus_message_get_path(message), UNITS_PATH, &unit) <= 0)
+	if (sd.bus_path_decode(sd.bus_message_get_path(message), UNITS_PATH, &unit) <= 0)
 		return 0;
 	event.unit = unit;
 	if (end_read(message, &event.end) < 0)
@@ -517,11 +567,11 @@ int bus_listen(struct bus *bus, bus_listener listener, void *data, struct err *e
 {
 	bus->listener = listener;
 	bus->listener_data = data;
-	int r = sd_bus_match_signal(bus->bus, NULL, bus->sender, MANAGER_PATH, MANAGER_INTERFACE, "JobRemoved", job_removed, bus);
+	int r = sd.bus_match_signal(bus->bus, NULL, bus->sender, MANAGER_PATH, MANAGER_INTERFACE, "JobRemoved", job_removed, bus);
 	if (r >= 0)
-		r = sd_bus_match_signal(bus->bus, NULL, bus->sender, MANAGER_PATH, MANAGER_INTERFACE, "UnitRemoved", unit_removed, bus);
+		r = sd.bus_match_signal(bus->bus, NULL, bus->sender, MANAGER_PATH, MANAGER_INTERFACE, "UnitRemoved", unit_removed, bus);
 	if (r >= 0)
-		r = sd_bus_match_signal(bus->bus, NULL, bus->sender, NULL, PROPERTIES_INTERFACE, "PropertiesChanged", properties_changed, bus);
+		r = sd.bus_match_signal(bus->bus, NULL, bus->sender, NULL, PROPERTIES_INTERFACE, "PropertiesChanged", properties_changed, bus);
 	if (r < 0)
 		return call_failed(r, &SD_BUS_ERROR_NULL, "AddMatch", NULL, err);
 	/* A manager sends its signals only to those who have asked for them. */
@@ -531,11 +581,11 @@ int bus_listen(struct bus *bus, bus_listener listener, void *data, struct err *e
 int bus_process(struct bus *bus, struct deadline until, struct err *err)
 {
 	int r;
-	while ((r = sd_bus_process(bus->bus, NULL)) == 0) {
+	while ((r = sd.bus_process(bus->bus, NULL)) == 0) {
 		int64_t left = deadline_left_ns(until);
 		if (left <= 0)
 			return 0;
-		r = sd_bus_wait(bus->bus, (uint64_t)left / 1000 + 1);
+		r = sd.bus_wait(bus->bus, (uint64_t)left / 1000 + 1);
 		if (r < 0 && r != -EINTR)
 			break;
 	}
