@@ -160,12 +160,16 @@ static int publish(const struct pin *at, int fd, const char *temporary, const ch
 	int r = write_all(fd, bytes, len);
 	if (r < 0)
 		return r;
-	if (fsync(fd) < 0 || renameat(at->fd, temporary, at->fd, name) < 0)
-		return -errno;
-	return sync_directory(at->fd);
+	return fsync(fd) < 0 || renameat(at->fd, temporary, at->fd, name) < 0 ? -errno : 0;
 }
 
-int file_replace(const struct pin *at, const char *name, const void *bytes, size_t len, mode_t mode, struct err *err)
+int file_sync_names(const struct pin *at, struct err *err)
+{
+	int r = sync_directory(at->fd);
+	return r < 0 ? err_code(err, r, "sync", NULL) : 0;
+}
+
+int file_replace_unsynced(const struct pin *at, const char *name, const void *bytes, size_t len, mode_t mode, struct err *err)
 {
 	if (!pin_single_name(name))
 		return err_set(err, -EINVAL, "write", name, "not a single file name");
@@ -179,6 +183,12 @@ int file_replace(const struct pin *at, const char *name, const void *bytes, size
 		return err_code(err, r, "write", name);
 	}
 	return 0;
+}
+
+int file_replace(const struct pin *at, const char *name, const void *bytes, size_t len, mode_t mode, struct err *err)
+{
+	int r = file_replace_unsynced(at, name, bytes, len, mode, err);
+	return r < 0 ? r : file_sync_names(at, err);
 }
 
 int file_remove(const struct pin *at, const char *name, bool *ret_removed, struct err *err)

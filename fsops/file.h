@@ -22,6 +22,10 @@ int file_create(const struct pin *at, const char *name, const void *bytes, size_
 /* Old or new, never torn: unique temporary name, fsync, rename, fsync of the directory. A link at `name` is replaced, not followed;
  * a directory there is -EISDIR. The temporary name (".tmp-<16 hex>@<name>") is removed on failure. */
 int file_replace(const struct pin *at, const char *name, const void *bytes, size_t len, mode_t mode, struct err *err);
+/* The same without the last step, old or new still: after a power cut the new one may be lost until the names were synced. */
+int file_replace_unsynced(const struct pin *at, const char *name, const void *bytes, size_t len, mode_t mode, struct err *err);
+/* fsync of the directory, where its file system has that. */
+int file_sync_names(const struct pin *at, struct err *err);
 /* Is it the temporary name of a file_replace that was killed? */
 bool file_is_temporary(const char *name);
 /* Removes what killed file_replace calls of these names have left. The caller holds the lock under which they are written. */

@@ -30,6 +30,10 @@ struct tree_left {
  * `.deep-N`: paths that are left say so. */
 int tree_remove(const struct pin *at, const char *name, struct deadline until, struct tree_left *ret_left, struct err *err);
 
+/* The newest change in the tree `name` in `at`: of a file its ctime, of a directory its mtime, in nanoseconds of CLOCK_REALTIME as its file
+ * system rounds it. Reads only. -E2BIG: more than `most` entries, or too deep; -EXDEV, -EACCES …: a part that may not be entered. */
+int tree_last_change(const struct pin *at, const char *name, size_t most, int64_t *ret_ns, struct err *err);
+
 /* Copies the contents of directory `from` into directory `to` (which exists): regular files (0600, or 0700 where the owner may execute),
  * directories (0700) and nothing else: any other type is refused by name (-EINVAL). Create-only: an existing name is -EEXIST.
  * `skip` (may be NULL) is a name directly in `from` that is left out. Reflink, else copy_file_range(2), else read and write. More than

@@ -2,14 +2,17 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <time.h>
 
+#include "fsops/tree.h"
 #include "pod/system/home_look.h"
 #include "pod/system/homes.h"
 #include "pod/system/process.h"
 
 #define COMES_BACK_MS 3000
-#define QUIET_FIRST_MS 30
+#define RHYTHM_MS 35 /* a writer outside the pod who writes at least this often is outlasted */
 #define QUIET_MOST_MS 250
+#define ENTRIES_ASKED_MOST 1000 /* more take about the rhythm to delete */
 
 /* One home, and who was seen in it when it came back. */
 struct retirement {
@@ -20,6 +23,7 @@ struct retirement {
 	struct tree_left *left;
 	char writers[512];
 	bool moved;
+	struct deadline quiet; /* until then the home may come back */
 };
 
 void retire_names(const struct process_list *list, char *out, size_t size)
@@ -52,11 +56,25 @@ static const char *who(const struct retirement *t)
 	return *t->writers ? t->writers : "somebody outside the pod who could not be seen";
 }
 
+/* Who writes into the home again and again has left a sign in it within his rhythm; where there is none, nobody has to be waited for. */
+static int64_t rhythm_left_ms(const struct retirement *t)
+{
+	int64_t changed_ns = 0;
+	struct timespec now;
+	if (tree_last_change(&t->session->root, pod_file_retired(t->name).text, ENTRIES_ASKED_MOST, &changed_ns, NULL) < 0 ||
+	    clock_gettime(CLOCK_REALTIME, &now) < 0)
+		return RHYTHM_MS;
+	int64_t left = RHYTHM_MS - ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec - changed_ns) / 1000000;
+	return left < 0 ? 0 : left > RHYTHM_MS ? RHYTHM_MS : left;
+}
+
 static int retire_once(struct retirement *t, struct err *err)
 {
 	int r = retire_remove(t->session, t->name, t->patience, t->left, err);
 	if (r == 0)
 		r = home_retire(&t->session->root, t->home, t->name, &t->moved, err);
+	if (r == 0 && t->moved)
+		t->quiet = deadline_in_ms(rhythm_left_ms(t));
 	if (r == 0 && t->moved)
 		r = retire_remove(t->session, t->name, t->patience, t->left, err);
 	if (r == -ENOTEMPTY)
@@ -66,19 +84,18 @@ static int retire_once(struct retirement *t, struct err *err)
 	return r;
 }
 
-static void stay_quiet(int64_t ms)
+static void stay_quiet(struct deadline until)
 {
-	struct deadline quiet = deadline_in_ms(ms);
 	struct backoff backoff = {0};
-	while (!deadline_passed(quiet))
-		backoff_sleep(&backoff, quiet);
+	while (!deadline_passed(until))
+		backoff_sleep(&backoff, until);
 }
 
 /* The longer it takes to stay away, the longer it is watched. */
 static int outlast(struct retirement *t, struct err *err)
 {
-	for (int64_t quiet_ms = QUIET_FIRST_MS;; quiet_ms = quiet_ms < QUIET_MOST_MS ? quiet_ms * 2 : quiet_ms) {
-		stay_quiet(quiet_ms);
+	for (int64_t quiet_ms = RHYTHM_MS;; quiet_ms = quiet_ms < QUIET_MOST_MS ? quiet_ms * 2 : quiet_ms) {
+		stay_quiet(t->quiet);
 		if (!home_stands(&t->session->root, t->home))
 			return 0;
 		see_writers(t, t->home);
@@ -88,6 +105,7 @@ static int outlast(struct retirement *t, struct err *err)
 		int r = retire_once(t, err);
 		if (r < 0)
 			return r;
+		t->quiet = deadline_in_ms(quiet_ms);
 	}
 }
 

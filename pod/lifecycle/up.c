@@ -101,14 +101,20 @@ static int choose_service(struct ascent *a, enum backend recorded, struct err *e
 
 /* --- making ------------------------------------------------------------------------------------------------------------- */
 
-static int write_record(struct ascent *a, struct err *err)
+static int write_record_unsynced(struct ascent *a, struct err *err)
 {
 	int r = spec_to_record(&a->spec, &a->record, err);
 	if (r == 0)
-		r = record_store(&a->session->pods_dir, &a->request->name, &a->record, err);
+		r = record_store_unsynced(&a->session->pods_dir, &a->request->name, &a->record, err);
 	if (r == 0)
 		a->made_record = true;
 	return r;
+}
+
+static int write_record(struct ascent *a, struct err *err)
+{
+	int r = write_record_unsynced(a, err);
+	return r < 0 ? r : records_sync(&a->session->pods_dir, err);
 }
 
 static int record_intent(struct ascent *a, struct err *err)
@@ -120,7 +126,7 @@ static int record_intent(struct ascent *a, struct err *err)
 	if (r == 0)
 		r = port_choose(a->session, &a->request->name, &a->lost, &a->spec, &moved, err);
 	if (r == 0)
-		r = write_record(a, err);
+		r = write_record_unsynced(a, err);
 	if (r == 0 && moved)
 		warn(a->report, "port %d is taken, %s moved to %d", before ? before : port_preferred(&a->session->around.plane, &a->request->name),
 		     a->request->name.text, a->spec.port);
@@ -137,9 +143,10 @@ static int make_home(struct ascent *a, struct err *err)
 	r = directory_identity(&home, a->spec.home_identity, err);
 	if (r == 0)
 		r = directory_identity(&a->session->root, a->spec.root_identity, err);
-	return r < 0 ? r : write_record(a, err);
+	return r;
 }
 
+/* The record is synced while the payload comes up: after a power cut neither is there. */
 static int start(struct ascent *a, struct deadline until, struct err *err)
 {
 	int r = note_delete(&a->session->pods_dir, &a->request->name, err);
@@ -148,7 +155,8 @@ static int start(struct ascent *a, struct deadline until, struct err *err)
 	if (r < 0)
 		return r;
 	a->started = true;
-	return a->service->ops->start(a->service, &a->unit, until, err);
+	r = a->service->ops->start(a->service, &a->unit, until, err);
+	return r < 0 ? r : records_sync(&a->session->pods_dir, err);
 }
 
 /* --- taking back ---------------------------------------------------------------------------------------------------------- */
@@ -356,10 +364,10 @@ static int ascend(struct ascent *a, const struct pod_facts *facts, const struct 
 	a->spec.backend = a->report->backend;
 	if (r == 0)
 		r = quiet_unit(a, facts, err);
-	if (r == 0)
-		r = record_intent(a, err);
 	if (r == 0 && plan->fresh)
 		r = make_home(a, err);
+	if (r == 0)
+		r = record_intent(a, err);
 	if (r == 0)
 		r = climb(a, err);
 	return r < 0 ? fail(a, r, err) : 0;

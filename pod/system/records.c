@@ -37,15 +37,27 @@ void record_id(const struct pin *pods_dir, const struct pod_name *name, char out
 		memcpy(out, id, 37);
 }
 
-int record_store(const struct pin *pods_dir, const struct pod_name *name, const struct record *record, struct err *err)
+int record_store_unsynced(const struct pin *pods_dir, const struct pod_name *name, const struct record *record, struct err *err)
 {
 	AUTO_FREE char *text = NULL;
 	size_t len = 0;
 	int r = record_render(record, &text, &len, err);
 	if (r < 0)
 		return r;
-	r = file_replace(pods_dir, pod_file_record(name).text, text, len, 0600, err);
+	r = file_replace_unsynced(pods_dir, pod_file_record(name).text, text, len, 0600, err);
 	return r < 0 ? err_prepend(err, "the record cannot be written") : 0;
+}
+
+int records_sync(const struct pin *pods_dir, struct err *err)
+{
+	int r = file_sync_names(pods_dir, err);
+	return r < 0 ? err_prepend(err, "the record cannot be written") : 0;
+}
+
+int record_store(const struct pin *pods_dir, const struct pod_name *name, const struct record *record, struct err *err)
+{
+	int r = record_store_unsynced(pods_dir, name, record, err);
+	return r < 0 ? r : records_sync(pods_dir, err);
 }
 
 int record_delete(const struct pin *pods_dir, const struct pod_name *name, struct err *err)
@@ -144,7 +156,11 @@ int note_delete(const struct pin *pods_dir, const struct pod_name *name, struct 
 
 int farewell_store(const struct pin *pods_dir, const struct pod_name *name, struct err *err)
 {
-	return file_replace(pods_dir, pod_file_farewell(name).text, "", 0, 0600, err);
+	struct err why = {0};
+	int r = file_create(pods_dir, pod_file_farewell(name).text, "", 0, 0600, &why);
+	if (r < 0 && r != -EEXIST && err)
+		*err = why;
+	return r == -EEXIST ? 0 : r;
 }
 
 int farewell_delete(const struct pin *pods_dir, const struct pod_name *name, struct err *err)

@@ -11,12 +11,16 @@ int record_load(const struct pin *pods_dir, const struct pod_name *name, struct 
 /* The ID of the pod's record, checked, because it becomes part of names; "" when there is none. pods_dir may be NULL. */
 void record_id(const struct pin *pods_dir, const struct pod_name *name, char out[37]);
 int record_store(const struct pin *pods_dir, const struct pod_name *name, const struct record *record, struct err *err);
+/* In two steps: old or new from the first on, and kept over a power cut after the second. */
+int record_store_unsynced(const struct pin *pods_dir, const struct pod_name *name, const struct record *record, struct err *err);
+int records_sync(const struct pin *pods_dir, struct err *err);
 int record_delete(const struct pin *pods_dir, const struct pod_name *name, struct err *err);
 
 int note_load(const struct pin *pods_dir, const struct pod_name *name, struct note *ret_note, struct err *err); /* never opens what is not a regular file */
 int note_store(const struct pin *pods_dir, const struct pod_name *name, const struct err *why, struct err *err);
 int note_delete(const struct pin *pods_dir, const struct pod_name *name, struct err *err);
-/* Written before a `down` changes anything, deleted last: a `down` that was killed in between is seen. */
+/* Written before a `down` changes anything, deleted last: a `down` that was killed in between is seen. Not synced: what a power cut leaves of
+ * the pod is listed anyway. */
 int farewell_store(const struct pin *pods_dir, const struct pod_name *name, struct err *err);
 int farewell_delete(const struct pin *pods_dir, const struct pod_name *name, struct err *err);
 /* Temporary files that a killed call left of this pod; the caller holds its name lock. */
