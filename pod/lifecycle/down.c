@@ -50,8 +50,8 @@ static int stop(struct descent *d, struct err *err)
 	if (d->facts->unit.active == UNIT_UNKNOWN) /* asked again for the true cause; a lost answer is never taken for "gone" */
 		return d->service->ops->query(d->service, d->name, &d->facts->unit, err) < 0
 			       ? err->code
-			       : d->service->ops->stop(d->service, d->name, (int64_t)secs * 1000, err);
-	return d->service->ops->stop(d->service, d->name, (int64_t)secs * 1000, err);
+			       : d->service->ops->stop(d->service, d->name, (int64_t)secs * 1000, &d->facts->unit.group, err);
+	return d->service->ops->stop(d->service, d->name, (int64_t)secs * 1000, &d->facts->unit.group, err);
 }
 
 /* The group was read before the stop: afterwards the manager does not know it any more. */
@@ -287,7 +287,7 @@ static int descend(struct descent *d, struct err *err)
 static int down_locked(struct descent *d, struct err *err)
 {
 	AUTO_SIGHT struct sight sight = {0};
-	int r = look_one(d->session, d->name, (struct look_options){0}, &sight, err);
+	int r = look_one(d->session, d->name, (struct look_options){.mute = !d->options.only_dead}, &sight, err);
 	if (r < 0)
 		return r;
 	d->facts = &sight.facts;

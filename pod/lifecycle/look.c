@@ -192,7 +192,7 @@ static int decide(struct sight *sight, struct err *err)
 static int look_rest(struct session *session, struct sights *sights, struct look_options options, struct err *err)
 {
 	int r = look_ports(session, sights, options, err);
-	if (r == 0)
+	if (r == 0 && !options.mute)
 		r = look_health(sights, err);
 	for (size_t i = 0; r == 0 && i < sights->n; i++) {
 		struct sight *sight = &sights->v[i];

@@ -26,6 +26,7 @@ void sight_free(struct sight *sight);
 
 struct look_options {
 	bool deep; /* also ask who holds a home that has no unit, and whether the boot gate is free */
+	bool mute; /* ask no payload for its health: it may take a second not to answer */
 };
 /* Every pod that has a record, a home, a unit or a note, sorted by name. */
 int look_all(struct session *session, struct look_options options, struct sights *ret_sights, struct err *err);

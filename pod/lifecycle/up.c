@@ -198,7 +198,7 @@ static int undo(struct ascent *a, struct err *err)
 	if (a->report->refused)
 		return undo_refused_home(a, err);
 	if (a->started) {
-		r = a->service->ops->stop(a->service, &a->request->name, a->unit.stop_secs * 1000, err);
+		r = a->service->ops->stop(a->service, &a->request->name, a->unit.stop_secs * 1000, NULL, err);
 		if (r == 0)
 			r = a->service->ops->forget(a->service, &a->request->name, err);
 	}
@@ -264,7 +264,7 @@ static bool lost_race(struct ascent *a, const struct ready *ready)
 static int move_on(struct ascent *a, struct err *err)
 {
 	port_set_add(&a->lost, a->spec.port);
-	int r = a->service->ops->stop(a->service, &a->request->name, STOP_FOR_RESTART_MS, err);
+	int r = a->service->ops->stop(a->service, &a->request->name, STOP_FOR_RESTART_MS, NULL, err);
 	return r < 0 ? r : record_intent(a, err);
 }
 
@@ -347,7 +347,7 @@ static int quiet_unit(struct ascent *a, const struct pod_facts *facts, struct er
 	bool inert = facts->unit.active == UNIT_INACTIVE && !facts->unit_file;
 	if (facts->unit.active == UNIT_ABSENT || inert)
 		return 0;
-	return a->service->ops->stop(a->service, &a->request->name, STOP_FOR_RESTART_MS, err);
+	return a->service->ops->stop(a->service, &a->request->name, STOP_FOR_RESTART_MS, NULL, err);
 }
 
 /* What an earlier `down` had begun to delete goes; what it had not touched yet is the pod's again. */
@@ -377,7 +377,7 @@ static int up_locked(struct ascent *a, struct err *err)
 {
 	AUTO_SIGHT struct sight sight = {0};
 	struct up_plan plan;
-	int r = look_one(a->session, &a->request->name, (struct look_options){0}, &sight, err);
+	int r = look_one(a->session, &a->request->name, (struct look_options){.mute = true}, &sight, err);
 	if (r == 0) /* first: that no manager is there says more than that the unit could not be asked */
 		r = choose_service(a, sight.facts.spec.backend, err);
 	if (r == 0)

@@ -15,6 +15,7 @@ struct embedded {
 	/* One kept connection, so that no change between a start and the waits after it is missed. */
 	struct pod_name watched;
 	int watch; /* -1 none */
+	char gone[37]; /* the generation whose keeper has waited for its last process, "" none */
 	pid_t watched_keeper;
 	bool knows;
 	struct unit_state known; /* what the caller was told last of `watched` */
@@ -46,7 +47,7 @@ void embedded_forget_watch(struct embedded *e);
 void embedded_remember(struct embedded *e, const struct pod_name *name, const struct unit_state *state);
 
 int embedded_start(struct service *service, const struct service_unit *unit, struct deadline until, struct err *err);
-int embedded_stop(struct service *service, const struct pod_name *name, int64_t grace_ms, struct err *err);
+int embedded_stop(struct service *service, const struct pod_name *name, int64_t grace_ms, struct unit_group *group, struct err *err);
 int embedded_forget(struct service *service, const struct pod_name *name, struct err *err);
 int embedded_query(struct service *service, const struct pod_name *name, struct unit_state *ret_state, struct err *err);
 int embedded_list(struct service *service, struct service_listing *ret_listing, struct err *err);

@@ -3,12 +3,14 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "fsops/cleanup.h"
 #include "pod/system/embedded.h"
 #include "pod/system/keeper_group.h"
+#include "pod/system/records.h"
 
 #define DRAIN_MS 10000    /* from SIGKILL until the kernel has let go of everything */
 #define FAREWELL_MS 2000  /* from the keeper's last word to its end */
@@ -110,7 +112,7 @@ static bool answers(int fd)
 }
 
 /* *ret_gone: the keeper said so, or its connection broke, which the next look explains. */
-static int through_keeper(const struct embedded *e, const struct pod_name *name, int fd, pid_t keeper, int64_t grace_ms, bool *ret_again,
+static int through_keeper(struct embedded *e, const struct pod_name *name, int fd, pid_t keeper, int64_t grace_ms, bool *ret_again,
 			  struct err *err)
 {
 	struct keeper_request request = {.verb = KEEPER_ASK_STOP, .grace_ms = grace_ms};
@@ -131,6 +133,7 @@ static int through_keeper(const struct embedded *e, const struct pod_name *name,
 			r = channel_receive(fd, deadline_in_ms(grace_ms + DRAIN_MS), &reply, &why);
 		while (r == 0 && reply.answer == KEEPER_SAYS_STATE);
 	if (r == 0 && reply.answer == KEEPER_SAYS_GONE) {
+		record_id(embedded_pods_dir(e), name, e->gone);
 		wait_for_end(pidfd, deadline_in_ms(FAREWELL_MS));
 		return 0;
 	}
@@ -140,7 +143,12 @@ static int through_keeper(const struct embedded *e, const struct pod_name *name,
 	return *ret_again ? 0 : err_set(err, r < 0 ? r : reply.code, "stop", name->text, "%s", r < 0 ? why.text : reply.text);
 }
 
-int embedded_stop(struct service *service, const struct pod_name *name, int64_t grace_ms, struct err *err)
+static bool generation_is_gone(const struct embedded *e, const struct unit_group *group)
+{
+	return *e->gone && strcmp(e->gone, group->pod_id) == 0;
+}
+
+int embedded_stop(struct service *service, const struct pod_name *name, int64_t grace_ms, struct unit_group *group, struct err *err)
 {
 	struct embedded *e = embedded_of(service);
 	const struct pin *pods_dir = embedded_pods_dir(e);
@@ -168,6 +176,10 @@ int embedded_stop(struct service *service, const struct pod_name *name, int64_t 
 		if (again)
 			backoff_sleep(&backoff, until);
 	}
+	if (group && generation_is_gone(e, group)) { /* it was the subreaper of all: what is still in its cgroup came from elsewhere */
+		group->tree = 0;
+		*group->pod_id = '\0';
+	}
 	return 0;
 }
 
@@ -186,10 +198,12 @@ int embedded_forget(struct service *service, const struct pod_name *name, struct
 	if (!dead)
 		return err_set(err, -EBUSY, "forget", name->text, "%s", state.detail);
 	if (state.group.tree)
-		return embedded_stop(service, name, 0, err);
+		return embedded_stop(service, name, 0, NULL, err);
 	embedded_forget_watch(e);
 	if (!embedded_pods_dir(e))
 		return 0;
+	if (generation_is_gone(e, &state.group))
+		*state.group.pod_id = '\0';
 	r = group_members(&state.group, &list, err);
 	if (r < 0)
 		return r;

@@ -255,8 +255,9 @@ static int ask_to_end(struct launchd *launchd, const struct pod_name *name, cons
 	return status ? err_prepend(err, "launchctl %s ended with status %d (%s)", words[0], status, said) : r;
 }
 
-static int backend_stop(struct service *service, const struct pod_name *name, int64_t grace_ms, struct err *err)
+static int backend_stop(struct service *service, const struct pod_name *name, int64_t grace_ms, struct unit_group *group, struct err *err)
 {
+	(void)group;
 	struct launchd *launchd = launchd_of(service);
 	struct target target;
 	struct unit_state state;
@@ -322,7 +323,7 @@ static int backend_start(struct service *service, const struct service_unit *uni
 	if (r < 0 || state.active == UNIT_ACTIVE)
 		return r;
 	if (state.active != UNIT_ABSENT)
-		r = backend_stop(service, unit->name, KILLED_MS, err);
+		r = backend_stop(service, unit->name, KILLED_MS, NULL, err);
 	if (r == 0)
 		r = make_log(launchd, unit->name, err);
 	return r < 0 ? r : bootstrap(launchd, unit->name, until, err);

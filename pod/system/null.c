@@ -33,9 +33,9 @@ static int null_start(struct service *service, const struct service_unit *unit, 
 	return null_install(service, unit, err);
 }
 
-static int null_stop(struct service *service, const struct pod_name *name, int64_t grace_ms, struct err *err)
+static int null_stop(struct service *service, const struct pod_name *name, int64_t grace_ms, struct unit_group *group, struct err *err)
 {
-	(void)service, (void)name, (void)grace_ms, (void)err;
+	(void)service, (void)name, (void)grace_ms, (void)group, (void)err;
 	return 0;
 }
 

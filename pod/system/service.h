@@ -45,8 +45,9 @@ struct service_ops {
 	int (*install)(struct service *service, const struct service_unit *unit, struct err *err);
 	/* Asks for a start and returns when the manager has accepted it (job done, keeper answering). Also after the start limit was hit. */
 	int (*start)(struct service *service, const struct service_unit *unit, struct deadline until, struct err *err);
-	/* SIGTERM to the group, SIGKILL after `grace_ms`. Returns when the manager says it has ended; not loaded is success. */
-	int (*stop)(struct service *service, const struct pod_name *name, int64_t grace_ms, struct err *err);
+	/* SIGTERM to the group, SIGKILL after `grace_ms`. Returns when the manager says it has ended; not loaded is success. From *group (may be
+	 * NULL), where the caller goes on looking for processes, a manager that has waited for the last one takes what can hold none any more. */
+	int (*stop)(struct service *service, const struct pod_name *name, int64_t grace_ms, struct unit_group *group, struct err *err);
 	int (*query)(struct service *service, const struct pod_name *name, struct unit_state *ret_state, struct err *err);
 	/* Every unit of this plane that the manager knows. */
 	int (*list)(struct service *service, struct service_listing *ret_listing, struct err *err);

@@ -275,8 +275,9 @@ static int stop_once(struct systemd *systemd, void *data, struct err *err)
 	return r;
 }
 
-static int backend_stop(struct service *service, const struct pod_name *name, int64_t grace_ms, struct err *err)
+static int backend_stop(struct service *service, const struct pod_name *name, int64_t grace_ms, struct unit_group *group, struct err *err)
 {
+	(void)group;
 	struct pod_file file = unit_of(systemd_of(service), name);
 	struct job_question q = {.unit = file.text, .until = deadline_in_ms(grace_ms)};
 	return others(systemd_of(service)) ? 0 : ask(systemd_of(service), stop_once, &q, err);

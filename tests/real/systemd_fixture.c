@@ -85,7 +85,7 @@ int fixture_end(void **state)
 	struct service_listing listing = {0};
 	if (fixture.service && fixture.service->ops->list(fixture.service, &listing, NULL) == 0)
 		for (size_t i = 0; i < listing.count; i++)
-			(void)fixture.service->ops->stop(fixture.service, &listing.units[i].name, 500, NULL);
+			(void)fixture.service->ops->stop(fixture.service, &listing.units[i].name, 500, NULL, NULL);
 	service_listing_free(&listing);
 	service_close(&fixture.service);
 	pin_close(&fixture.pods_dir);
@@ -114,7 +114,7 @@ void starts_await(const char *name, unsigned count)
 void pod_down(const char *name)
 {
 	struct pod_name parsed = pod(name);
-	MUST(fixture.service->ops->stop(fixture.service, &parsed, 5000, &err));
+	MUST(fixture.service->ops->stop(fixture.service, &parsed, 5000, NULL, &err));
 	MUST(fixture.service->ops->forget(fixture.service, &parsed, &err));
 }
 

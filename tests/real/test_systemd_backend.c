@@ -38,7 +38,7 @@ static void unknown_is_absent_and_stopping_it_is_success(void **unused)
 	(void)unused;
 	struct pod_name name = pod("nobody");
 	assert_int_equal(queried("nobody").active, UNIT_ABSENT);
-	MUST(ops->stop(fixture.service, &name, 1000, &err));
+	MUST(ops->stop(fixture.service, &name, 1000, NULL, &err));
 	MUST(ops->forget(fixture.service, &name, &err));
 	assert_int_equal(queried("nobody").active, UNIT_ABSENT);
 }
@@ -181,7 +181,7 @@ static void a_deaf_payload_is_killed_after_the_grace(void **unused)
 	pod_up("deaf");
 	starts_await("deaf", 1);
 	int64_t before = monotonic_ns();
-	MUST(ops->stop(fixture.service, &name, 500, &err));
+	MUST(ops->stop(fixture.service, &name, 500, NULL, &err));
 	assert_in_range((monotonic_ns() - before) / 1000000, 499, 5000);
 	pod_down("deaf");
 	assert_int_equal(queried("deaf").active, UNIT_INACTIVE);
@@ -320,7 +320,7 @@ static void logs_follow_until_the_reader_is_gone(void **unused)
 		_exit(ops->logs(fixture.service, &name, 1, true, pipe_ends[1], NULL) == 0 ? 0 : 1);
 	}
 	close(pipe_ends[1]);
-	MUST(ops->stop(fixture.service, &name, 5000, &err));
+	MUST(ops->stop(fixture.service, &name, 5000, NULL, &err));
 	pod_up("say-on");
 	size_t used = 0;
 	const char *second;

@@ -304,7 +304,7 @@ static void X58_X43_a_killed_manager_is_told_in_bounds(void **unused)
 	assert_int_equal(kill((pid_t)atoi(pid), SIGKILL), 0);
 	int64_t before = monotonic_ns();
 	REFUSED(fixture.service->ops->wait(fixture.service, &name, deadline_in_ms(10000), &state, &err), REFUSAL_NO_MANAGER, "");
-	REFUSED(fixture.service->ops->stop(fixture.service, &name, 1000, &err), REFUSAL_NO_MANAGER, "");
+	REFUSED(fixture.service->ops->stop(fixture.service, &name, 1000, NULL, &err), REFUSAL_NO_MANAGER, "");
 	assert_true((monotonic_ns() - before) / 1000000 < 20000);
 	assert_int_equal(kill(state.main_pid, 0), 0);
 	does_not_open("", 10000);

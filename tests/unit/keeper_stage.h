@@ -249,7 +249,7 @@ UNUSED static struct unit_state stage_wait_for(struct stage *stage, enum unit_ac
 
 UNUSED static void stage_stop(struct stage *stage, int64_t grace_ms)
 {
-	must(service_embedded.stop(stage->service, &stage->name, grace_ms, &stage->err));
+	must(service_embedded.stop(stage->service, &stage->name, grace_ms, NULL, &stage->err));
 	assert_int_equal(stage_query(stage).active, UNIT_ABSENT);
 }
 

@@ -205,7 +205,7 @@ static int start_and_stop(struct stage *stage)
 	(void)setrlimit(RLIMIT_NOFILE, &enough);
 	if (service_embedded.query(service, &stage->name, &state, NULL) < 0 || state.active != UNIT_ACTIVE)
 		return 2;
-	return service_embedded.stop(service, &stage->name, 5000, NULL) < 0 ? 3 : 0;
+	return service_embedded.stop(service, &stage->name, 5000, NULL, NULL) < 0 ? 3 : 0;
 }
 
 static void X61_callers_with_closed_descriptors(void **unused)

@@ -113,7 +113,7 @@ static void refuses(struct stage *stage)
 	assert_int_equal(stage_query(stage).active, UNIT_UNKNOWN);
 	assert_int_equal(stage_try_start(stage, "sleep"), -EPERM);
 	assert_int_equal(stage->err.refusal, REFUSAL_UNSAFE_PATH);
-	assert_int_equal(service_embedded.stop(stage->service, &stage->name, 0, &stage->err), -EPERM);
+	assert_int_equal(service_embedded.stop(stage->service, &stage->name, 0, NULL, &stage->err), -EPERM);
 	assert_int_equal(service_embedded.forget(stage->service, &stage->name, &stage->err), -EBUSY);
 	must(fstatat(stage->pods_dir.fd, "demo.sock", &after, AT_SYMLINK_NOFOLLOW));
 	assert_int_equal(before.st_ino, after.st_ino);
@@ -143,7 +143,7 @@ static void L35_anything_else_in_its_place_is_refused(void **unused)
 	must(symlinkat("other.sock", stage->pods_dir.fd, "demo.sock"));
 	assert_int_equal(stage_query(stage).active, UNIT_UNKNOWN);
 	assert_int_equal(stage_try_start(stage, "sleep"), -EPERM);
-	assert_int_equal(service_embedded.stop(stage->service, &stage->name, 0, &stage->err), -EPERM);
+	assert_int_equal(service_embedded.stop(stage->service, &stage->name, 0, NULL, &stage->err), -EPERM);
 	must(unlinkat(stage->pods_dir.fd, "demo.sock", 0));
 	stage->name = stage_name("other");
 	assert_int_equal(stage_query(stage).active, UNIT_ACTIVE);
@@ -209,10 +209,10 @@ static void L36_numbers_in_an_answer_are_not_signalled(void **unused)
 	assert_int_equal(state.active, UNIT_ACTIVE);
 	assert_string_equal(state.group.cgroup, ""); /* not one that could be this pod's */
 	assert_int_equal(state.group.tree, liar); /* who listens, as the kernel tells it */
-	must(service_embedded.stop(stage->service, &stage->name, 0, &stage->err));
+	must(service_embedded.stop(stage->service, &stage->name, 0, NULL, &stage->err));
 	assert_int_equal(waitpid(liar, NULL, 0), liar);
 	assert_int_equal(waitpid(innocent, NULL, WNOHANG), 0);
-	must(service_embedded.stop(stage->service, &stage->name, 0, &stage->err)); /* now the socket is stale */
+	must(service_embedded.stop(stage->service, &stage->name, 0, NULL, &stage->err)); /* now the socket is stale */
 	assert_false(stage_has_socket(stage));
 	assert_int_equal(waitpid(innocent, NULL, WNOHANG), 0);
 	assert_int_equal(kill(innocent, SIGKILL), 0);

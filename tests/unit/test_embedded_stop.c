@@ -192,7 +192,7 @@ static void two_stops_and_the_shorter_grace_wins(void **unused)
 		struct service *service;
 		if (service_embedded.open(&stage->context, &service, NULL) < 0)
 			_exit(1);
-		_exit(service_embedded.stop(service, &stage->name, 60000, NULL) == 0 ? 0 : 2);
+		_exit(service_embedded.stop(service, &stage->name, 60000, NULL, NULL) == 0 ? 0 : 2);
 	}
 	(void)stage_wait_for(stage, UNIT_STOPPING);
 	assert_true(stop_takes_ms(stage, 100) < 20000);

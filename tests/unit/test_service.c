@@ -28,7 +28,7 @@ static void without_a_manager_all_is_absent(void **unused)
 	assert_int_equal(service->ops->wait(service, &name, DEADLINE_NEVER, &state, NULL), 0);
 	assert_int_equal(service->ops->list(service, &listing, NULL), 0);
 	assert_int_equal(listing.count, 0);
-	assert_int_equal(service->ops->stop(service, &name, 1, NULL), 0);
+	assert_int_equal(service->ops->stop(service, &name, 1, NULL, NULL), 0);
 	assert_int_equal(service->ops->forget(service, &name, NULL), 0);
 	assert_int_equal(service->ops->logs(service, &name, 1, false, 1, NULL), -ENOENT);
 	service_close(&service);
