@@ -51,6 +51,8 @@ static int read_whole(int fd, size_t hint, size_t max, char **ret_bytes, size_t 
 		len += got;
 		if (len > max)
 			return -EFBIG;
+		if (hint && len == hint && len < room) /* read(2) of a regular file is short at its end only */
+			break;
 	}
 	bytes[len] = '\0';
 	*ret_bytes = TAKE_PTR(bytes);

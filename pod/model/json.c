@@ -257,7 +257,9 @@ static size_t escape_hostile(const char *text, size_t len, char *to)
 	for (size_t i = 0; i < len;) {
 		uint32_t code_point = 0;
 		char escape[8];
-		size_t n = utf8_next(text + i, len - i, &code_point);
+		size_t n = text_plain_run(text + i, len - i);
+		if (!n)
+			n = utf8_next(text + i, len - i, &code_point);
 		n += !n;
 		bool escaped = code_point >= 0x7f && utf8_hostile(code_point);
 		size_t size = escaped ? (size_t)snprintf(escape, sizeof escape, "\\u%04X", (unsigned)code_point) : n;
@@ -277,6 +279,8 @@ char *json_dump(const struct json *json, unsigned indent)
 	if (!raw || starved)
 		return NULL;
 	size_t len = strlen(raw);
+	if (text_plain_run(raw, len) == len)
+		return TAKE_PTR(raw);
 	char *text = malloc(escape_hostile(raw, len, NULL) + 1);
 	if (text)
 		text[escape_hostile(raw, len, text)] = '\0';

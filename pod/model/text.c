@@ -50,6 +50,14 @@ bool utf8_hostile(uint32_t code_point)
 	return false;
 }
 
+size_t text_plain_run(const char *bytes, size_t len)
+{
+	size_t n = 0;
+	while (n < len && bytes[n] >= 0x20 && bytes[n] < 0x7f)
+		n++;
+	return n;
+}
+
 /* One piece of the output: a whole character or a whole escape. */
 static size_t piece(const char *bytes, size_t len, char out[16], size_t *ret_size)
 {
@@ -75,10 +83,20 @@ size_t text_escape(const char *bytes, size_t len, char *out, size_t size)
 	if (!size)
 		return 0;
 	for (size_t i = 0; i < len;) {
+		size_t plain = text_plain_run(bytes + i, len - i), room = size - 1 - written;
+		if (plain) {
+			size_t taken = plain < room ? plain : room;
+			memcpy(out + written, bytes + i, taken);
+			written += taken;
+			i += plain;
+			if (taken < plain)
+				break;
+			continue;
+		}
 		char buffer[16];
 		size_t part;
 		i += piece(bytes + i, len - i, buffer, &part);
-		if (part > size - 1 - written)
+		if (part > room)
 			break;
 		memcpy(out + written, buffer, part);
 		written += part;
@@ -90,7 +108,7 @@ size_t text_escape(const char *bytes, size_t len, char *out, size_t size)
 bool text_is_utf8(const char *bytes, size_t len)
 {
 	uint32_t code_point;
-	for (size_t i = 0; i < len;) {
+	for (size_t i = text_plain_run(bytes, len); i < len; i += text_plain_run(bytes + i, len - i)) {
 		size_t n = utf8_next(bytes + i, len - i, &code_point);
 		if (!n)
 			return false;

@@ -7,6 +7,8 @@
 
 /* Writes at most size-1 bytes and a NUL, never cutting inside a character or an escape; returns the bytes written. */
 size_t text_escape(const char *bytes, size_t len, char *out, size_t size);
+/* How many bytes from the start on are printable ASCII. */
+size_t text_plain_run(const char *bytes, size_t len);
 bool text_is_utf8(const char *bytes, size_t len);
 
 /* Shell words: splits `text` with POSIX quoting (spaces, ' " \), expands nothing. */
