@@ -68,6 +68,13 @@ static int add_children(DIR *directory, const char *path, struct names *names)
 	return errno == ENOENT || errno == ENODEV ? 0 : -errno;
 }
 
+/* kernfs counts subdirectories in the link count; to list the control files of every leaf would cost the most of a look. */
+static bool has_children(int fd)
+{
+	struct stat st;
+	return fstat(fd, &st) < 0 || st.st_nlink != 2;
+}
+
 /* Visits one cgroup of the tree; its children are queued. One that was removed meanwhile has no members. */
 static int walk_step(int top, const char *path, struct names *names, int (*visit)(int fd, void *found), void *found)
 {
@@ -80,7 +87,7 @@ static int walk_step(int top, const char *path, struct names *names, int (*visit
 		return -ENOMEM;
 	}
 	int r = visit(fd, found);
-	if (r == 0)
+	if (r == 0 && has_children(fd))
 		r = add_children(directory, path, names);
 	(void)closedir(directory);
 	return r == -ENOENT || r == -ENODEV ? 0 : r;
