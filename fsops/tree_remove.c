@@ -10,12 +10,14 @@
 #include "fsops/cleanup.h"
 #include "fsops/resolve.h"
 #include "fsops/tree.h"
+#include "fsops/tree_pair.h"
 #include "fsops/window.h"
 
 #define FLIPS_MAX 16	 /* changes between file and directory while one entry is dealt with */
 #define TRIES_AT_LEAST 3 /* for an entry that comes back, even when the deadline has passed */
 #define PASSES_MAX 4096	 /* each takes WINDOW_LEVELS levels off */
 #define LIFT_NAMES_MAX 64
+#define ENTRIES_FOR_TWO 1000 /* fewer are gone before a second thread has begun */
 #define ENTRIES_PAST_DEADLINE (1U << 22) /* a directory that is filled while it is read has no end */
 
 enum outcome { GONE, LEFT, ENTERED, AGAIN };
@@ -29,6 +31,9 @@ struct remover {
 	unsigned passes; /* over the top */
 	unsigned lifted;
 	size_t entries;
+	struct tree_pair *pair; /* NULL: alone */
+	enum tree_side side;
+	bool outermost;
 	char path[sizeof((struct tree_left *)0)->named[0].path]; /* of the current level, relative to where it began, cut at the end */
 };
 
@@ -158,6 +163,17 @@ static bool may_try_again(struct remover *r, unsigned tries)
 	return true;
 }
 
+static bool give(struct remover *r, const char *name)
+{
+	struct pin here = window_pin(r->w);
+	struct level *level = window_here(r->w);
+	char path[sizeof r->path];
+	if (!r->pair)
+		return false;
+	(void)snprintf(path, sizeof path, "%.*s", level->path_len, r->path);
+	return tree_pair_give(r->pair, r->side, &here, level, name, path);
+}
+
 /* A directory that rmdir refuses: its contents may go even where it may not itself. One that was emptied and is refused again is
  * emptied again only if somebody fills it. */
 static enum outcome refused_directory(struct remover *r, const char *name, int code, bool *ret_flip)
@@ -169,6 +185,8 @@ static enum outcome refused_directory(struct remover *r, const char *name, int c
 		return leave(r, name, code);
 	if (tries && !may_try_again(r, tries))
 		return leave(r, name, code);
+	if (filled && !tries && give(r, name))
+		return GONE;
 	int entered = enter(r, name);
 	*ret_flip = entered == -ENOTDIR || entered == -ELOOP;
 	if (entered == 0 || entered == -ENOENT)
@@ -211,18 +229,34 @@ static bool read_top_again(struct remover *r)
 	/* What was left is met and named again. */
 	r->again = false;
 	r->left.count = 0;
-	window_here(r->w)->left = false;
+	if (r->pair)
+		tree_pair_forget_left(r->pair);
+	window_here(r->w)->left = window_here(r->w)->gift_left = false;
 	window_here(r->w)->tries = 0;
 	window_rewind(r->w);
 	return true;
 }
 
+static void remove_gift(struct remover *r, enum tree_side side, struct tree_pair *pair, struct tree_gift *gift);
+
+/* NULL: of all levels. Without a pair of its own, so that nobody waits for who waits. */
+static void settle_gifts(struct remover *r, const struct level *level)
+{
+	struct tree_gift gift;
+	while (r->pair && tree_pair_await(r->pair, r->side, level, &gift))
+		remove_gift(r, r->side, NULL, &gift);
+}
+
 static void end_of_directory(struct remover *r)
 {
+	settle_gifts(r, window_here(r->w));
+	window_here(r->w)->left |= window_here(r->w)->gift_left;
 	if (read_top_again(r))
 		return;
 	bool left = window_here(r->w)->left;
 	bool lost = window_pop(r->w, left) < 0;
+	if (lost)
+		settle_gifts(r, NULL);
 	struct level *parent = window_here(r->w);
 	if (lost && !deadline_passed(r->until))
 		r->again = true;
@@ -276,11 +310,14 @@ static void settle(struct remover *r, enum outcome outcome)
 	window_advance(r->w);
 }
 
+static void get_help(struct remover *r);
+
 static void work(struct remover *r)
 {
 	for (;;) {
 		const struct entry *entry = next_entry(r);
 		if (entry) {
+			get_help(r);
 			enum outcome outcome = deal_with(r, entry);
 			if (outcome != ENTERED)
 				settle(r, outcome);
@@ -300,7 +337,49 @@ static int start(struct remover *r, const struct pin *at, const char *name)
 		return -errno;
 	struct identity id = {.dev = at->dev, .ino = at->ino, .mount = at->mount};
 	window_push_single(r->w, fd, &id, name);
+	window_here(r->w)->path_len = (uint16_t)strlen(r->path);
 	return 0;
+}
+
+static int remove_in(struct remover *r, const struct pin *at, const char *name)
+{
+	AUTO_WINDOW struct window *w = window_new();
+	if (!w)
+		return -ENOMEM;
+	r->w = w;
+	int code = start(r, at, name);
+	if (code == 0) {
+		work(r);
+		settle_gifts(r, NULL);
+	}
+	return code;
+}
+
+/* What could not even be begun is left. */
+static void remove_gift(struct remover *r, enum tree_side side, struct tree_pair *pair, struct tree_gift *gift)
+{
+	struct remover other = {.until = r->until, .pair = pair, .side = side};
+	memcpy(other.path, gift->path, sizeof other.path);
+	int code = remove_in(&other, &gift->at, gift->name);
+	if (code < 0) {
+		struct tree_left one = {.count = 1, .named = {{.code = code}}};
+		size_t len = strnlen(gift->path, sizeof gift->path);
+		(void)snprintf(one.named[0].path, sizeof one.named[0].path, "%s%s%s", gift->path, len ? "/" : "", gift->name);
+		tree_left_add(&other.left, &one);
+	}
+	tree_pair_done(r->pair, gift, &other.left);
+}
+
+static void assist(void *context, enum tree_side side, struct tree_gift *gift)
+{
+	struct remover *r = context;
+	remove_gift(r, side, r->pair, gift);
+}
+
+static void get_help(struct remover *r)
+{
+	if (r->outermost && !r->pair && r->entries == ENTRIES_FOR_TWO)
+		r->pair = tree_pair_start(assist, r);
 }
 
 static int say_left(const struct tree_left *left, const char *name, struct err *err)
@@ -316,14 +395,11 @@ int tree_remove(const struct pin *at, const char *name, struct deadline until, s
 		return err_set(err, -EINVAL, "remove", name, "not a single file name");
 	if (strlen(name) > NAME_MAX)
 		return err_code(err, -ENAMETOOLONG, "remove", name);
-	AUTO_WINDOW struct window *w = window_new();
-	if (!w)
-		return err_code(err, -ENOMEM, "remove", name);
-	struct remover r = {.w = w, .until = until};
-	int code = start(&r, at, name);
+	struct remover r = {.until = until, .outermost = true};
+	int code = remove_in(&r, at, name);
+	tree_pair_end(r.pair, &r.left);
 	if (code < 0)
 		return err_code(err, code, "remove", name);
-	work(&r);
 	/* What was left may have been removed by somebody else meanwhile. */
 	struct stat st;
 	if (r.left.count && fstatat(at->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)

@@ -24,6 +24,9 @@ struct level {
 	uint16_t path_len;     /* the rest is the caller's */
 	uint16_t tries;
 	bool left;
+	/* tree_pair.h, under its lock: given and not done yet; something of it was left. */
+	bool gift_left;
+	uint16_t gifts;
 };
 
 struct open_level {

@@ -326,7 +326,7 @@ static void logs_follow_until_the_reader_is_gone(void **unused)
 	const char *second;
 	do {
 		struct pollfd readable = {.fd = pipe_ends[0], .events = POLLIN};
-		assert_int_equal(poll(&readable, 1, 5000), 1);
+		assert_int_equal(poll(&readable, 1, 30000), 1);
 		ssize_t n = read(pipe_ends[0], out + used, sizeof out - 1 - used);
 		assert_true(n > 0);
 		used += (size_t)n;
