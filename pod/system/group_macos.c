@@ -2,13 +2,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysctl.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 #include "fsops/cleanup.h"
 #include "pod/system/process.h"
 
+#define ANCESTORS_MAX 65536
 #define LOOKS 2 /* a scan is no snapshot: "empty" is believed the second time */
 
 static bool starts(const char *text, const char *prefix)
@@ -16,37 +16,36 @@ static bool starts(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* After argc come the path, NULs, argc words, then the environment. */
-static bool block_carries(const char *block, size_t len, const char *pod_id)
+/* What the kernel does not show us is somebody else's. */
+static bool carries_id(const struct process *process, const char *pod_id)
 {
+	AUTO_FREE char *environ_bytes = NULL;
+	size_t len = 0;
 	bool id = false, keeper = false;
-	for (const char *entry = block + sizeof(int); entry < block + len; entry += strlen(entry) + 1) {
+	if (process_environ(process, &environ_bytes, &len) < 0)
+		return false;
+	for (const char *entry = environ_bytes; entry < environ_bytes + len; entry += strlen(entry) + 1) {
 		id |= starts(entry, "KIROCREW_POD_ID=") && strcmp(entry + strlen("KIROCREW_POD_ID="), pod_id) == 0;
 		keeper |= starts(entry, "KIROCREW_POD_KEEPER=");
 	}
 	return id && keeper;
 }
 
-/* What the kernel does not show us is somebody else's. KERN_PROCARGS2, sysctl(3). */
-static bool carries_id(pid_t pid, const char *pod_id)
+static bool is_marked(const struct unit_group *group, const struct process *process)
 {
-	int max = 0, wanted[] = {CTL_KERN, KERN_ARGMAX}, name[] = {CTL_KERN, KERN_PROCARGS2, pid};
-	size_t len = sizeof max;
-	if (sysctl(wanted, 2, &max, &len, NULL, 0) < 0 || max <= 0)
-		return false;
-	AUTO_FREE char *block = malloc((size_t)max + 1);
-	len = (size_t)max;
-	if (!block || sysctl(name, 3, block, &len, NULL, 0) < 0 || len < sizeof(int))
-		return false;
-	block[len] = '\0';
-	return block_carries(block, len, pod_id);
+	return *group->pod_id && process->pid != getpid() && process->pid != group->tree && carries_id(process, group->pod_id);
 }
 
-static bool descends(const struct process_list *all, const bool *carries, size_t index, pid_t tree)
+static bool is_child_of_tree(const struct unit_group *group, const struct process *process)
+{
+	return group->tree > 0 && process->parent == group->tree && process->pid != group->tree;
+}
+
+static bool descends(const struct unit_group *group, const struct process_list *all, const bool *carries, size_t index)
 {
 	const struct process *process = &all->v[index];
 	for (size_t steps = 0; process && steps <= all->n; steps++) {
-		if (carries[process - all->v] || (tree && process->parent == tree && process->pid != tree))
+		if (carries[process - all->v] || is_child_of_tree(group, process))
 			return true;
 		process = process_list_find(all, process->parent);
 	}
@@ -62,10 +61,10 @@ static int look(const struct unit_group *group, struct process_list *list, struc
 	AUTO_FREE bool *carries = calloc(all.n + 1, sizeof *carries);
 	if (!carries)
 		return err_code(err, -ENOMEM, "processes", NULL);
-	for (size_t i = 0; *group->pod_id && i < all.n; i++)
-		carries[i] = all.v[i].pid != getpid() && all.v[i].pid != group->tree && carries_id(all.v[i].pid, group->pod_id);
 	for (size_t i = 0; i < all.n; i++)
-		if (all.v[i].pid != group->tree && descends(&all, carries, i, group->tree) && process_list_add(list, &all.v[i]) < 0)
+		carries[i] = is_marked(group, &all.v[i]);
+	for (size_t i = 0; i < all.n; i++)
+		if (all.v[i].pid != group->tree && descends(group, &all, carries, i) && process_list_add(list, &all.v[i]) < 0)
 			return err_code(err, -ENOMEM, "processes", NULL);
 	return 0;
 }
@@ -81,6 +80,20 @@ int group_members(const struct unit_group *group, struct process_list *ret_list,
 	*ret_list = list;
 	list = (struct process_list){0};
 	return 0;
+}
+
+bool group_has(const struct unit_group *group, pid_t pid, uint64_t start)
+{
+	struct process at;
+	if (process_read(pid, &at, NULL) < 0 || at.start != start || !process_is_live(&at))
+		return false;
+	for (unsigned steps = 0; steps < ANCESTORS_MAX; steps++) {
+		if (is_marked(group, &at) || is_child_of_tree(group, &at))
+			return true;
+		if (at.parent <= 0 || process_read(at.parent, &at, NULL) < 0)
+			return false;
+	}
+	return false;
 }
 
 /* There are no control groups. */

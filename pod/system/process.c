@@ -16,6 +16,7 @@
 #include "fsops/cleanup.h"
 
 #define STAT_BYTES 1024
+#define ENVIRON_MAX (8UL << 20)
 #define PARENT_PASSES 3
 
 int proc_required(struct err *err)
@@ -154,6 +155,12 @@ int process_file(int directory, const char *name, size_t max, char **ret_bytes, 
 	*ret_bytes = TAKE_PTR(bytes);
 	*ret_len = len;
 	return 0;
+}
+
+int process_environ(const struct process *process, char **ret_bytes, size_t *ret_len)
+{
+	AUTO_CLOSE int directory = process_open(process);
+	return directory < 0 ? directory : process_file(directory, "environ", ENVIRON_MAX, ret_bytes, ret_len);
 }
 
 /* A parent that ended between the two reads would cut its children off their tree. */

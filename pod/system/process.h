@@ -40,6 +40,8 @@ int process_scan(struct process_list *ret_list, struct err *err);
 int process_open(const struct process *process);
 /* A whole file below such a directory, as it is when read: at most `max` bytes (-EFBIG), malloc'ed, NUL behind. Negative errno. */
 int process_file(int directory, const char *name, size_t max, char **ret_bytes, size_t *ret_len);
+/* The environment that it was started with: entries that end with NUL, malloc'ed, NUL behind. -ESRCH; -EACCES: closed to us. */
+int process_environ(const struct process *process, char **ret_bytes, size_t *ret_len);
 /* Inode numbers of its open sockets; v is malloc'ed. -ESRCH; -EACCES: closed to us. */
 struct process_sockets {
 	uint64_t *v;

@@ -7,7 +7,6 @@
 #include "fsops/cleanup.h"
 #include "pod/system/process.h"
 
-#define ENVIRON_MAX (8UL << 20)
 #define HOME_VARIABLE "KIROCREW_HOME="
 
 static bool is_home(const struct pin *home, const char *path)
@@ -27,8 +26,7 @@ int process_serves_home(pid_t pid, const struct pin *home, bool *ret_serves, str
 		return 0;
 	if (r < 0)
 		return r;
-	AUTO_CLOSE int directory = process_open(&process);
-	r = directory < 0 ? directory : process_file(directory, "environ", ENVIRON_MAX, &environ_bytes, &len);
+	r = process_environ(&process, &environ_bytes, &len);
 	if (r == -ESRCH)
 		return 0;
 	if (r < 0)

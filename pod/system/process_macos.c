@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/proc_info.h>
 #include <sys/stat.h>
+#include <sys/sysctl.h>
 #include <unistd.h>
 
 #include "fsops/cleanup.h"
@@ -73,6 +74,55 @@ int process_scan(struct process_list *ret_list, struct err *err)
 	process_list_sort(&list);
 	*ret_list = list;
 	list = (struct process_list){0};
+	return 0;
+}
+
+/* Where the environment begins in what KERN_PROCARGS2 tells: the number of words, the path, NULs, the words, the environment. */
+static size_t environ_offset(const char *block, size_t len)
+{
+	int words;
+	memcpy(&words, block, sizeof words);
+	size_t at = sizeof words + strlen(block + sizeof words);
+	while (at < len && !block[at])
+		at++;
+	for (; words > 0 && at < len; words--)
+		at += strlen(block + at) + 1;
+	return at < len ? at : len;
+}
+
+static int args_read(pid_t pid, char **ret_block, size_t *ret_len)
+{
+	int max = 0, wanted[] = {CTL_KERN, KERN_ARGMAX}, name[] = {CTL_KERN, KERN_PROCARGS2, pid};
+	size_t len = sizeof max;
+	if (sysctl(wanted, 2, &max, &len, NULL, 0) < 0)
+		return -errno;
+	AUTO_FREE char *block = calloc((size_t)max + 1, 1);
+	if (!block)
+		return -ENOMEM;
+	len = (size_t)max;
+	if (sysctl(name, 3, block, &len, NULL, 0) < 0 || len < sizeof(int)) /* EINVAL for what is closed to us and for what has ended */
+		return kill(pid, 0) < 0 && errno == ESRCH ? -ESRCH : -EACCES;
+	*ret_block = TAKE_PTR(block);
+	*ret_len = len;
+	return 0;
+}
+
+int process_environ(const struct process *process, char **ret_bytes, size_t *ret_len)
+{
+	AUTO_FREE char *block = NULL;
+	size_t len = 0;
+	struct process now;
+	int r = args_read(process->pid, &block, &len);
+	if (r == 0)
+		r = process_read(process->pid, &now, NULL);
+	if (r < 0)
+		return r;
+	if (now.start != process->start)
+		return -ESRCH;
+	size_t at = environ_offset(block, len);
+	memmove(block, block + at, len + 1 - at);
+	*ret_bytes = TAKE_PTR(block);
+	*ret_len = len - at;
 	return 0;
 }
 
