@@ -43,15 +43,20 @@ static int scratch_name(char *out, size_t size)
 	return 0;
 }
 
-/* fchmod before bind decides the mode of the inode, so there is no moment with a wider one. */
+/* fchmod before bind decides the mode of the inode, so there is no moment with a wider one; bind takes the umask away from it, and with 0777 the
+ * user would be kept out, too. */
 static int bind_scratch(const struct pin *pods_dir, int fd, const char *scratch)
 {
 	struct sockaddr_un address;
 	int r = address_of(pods_dir->fd, scratch, &address);
 	if (r < 0)
 		return r;
-	if (fchmod(fd, 0600) < 0 || bind(fd, (const struct sockaddr *)&address, sizeof address) < 0)
-		return -errno;
+	mode_t mask = umask(0);
+	bool bound = fchmod(fd, 0600) == 0 && bind(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+	r = bound ? 0 : -errno;
+	(void)umask(mask);
+	if (r < 0)
+		return r;
 	return listen(fd, BACKLOG) < 0 ? -errno : 0;
 }
 
