@@ -30,6 +30,7 @@
 #include "fsops/cleanup.h"
 #include "fsops/pin.h"
 #include "fsops/tree.h"
+#include "tests/unit/as_root.h"
 
 #define PLAIN_UID 65534
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

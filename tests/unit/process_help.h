@@ -28,6 +28,7 @@
 
 #include "fsops/cleanup.h"
 #include "pod/system/process.h"
+#include "tests/unit/as_root.h"
 
 #define PLAIN_USER 65534
 

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 
 #include "keeper_stage.h"
+#include "tests/unit/as_root.h"
 
 static void X43_a_killed_keeper_is_shown_and_its_remnants_are_ended(void **unused)
 {
@@ -112,10 +113,6 @@ static void X39_an_innocent_with_the_number_of_the_main_process(void **unused)
 	(void)unused;
 	struct stage storage, *stage = &storage;
 	stage_open(stage);
-	if (geteuid() != 0) { /* only root may choose a number */
-		stage_close(stage);
-		return;
-	}
 	(void)setenv("TEST_RESTART_MS", "3600000", 1);
 	stage_start(stage, "sleep");
 	pid_t number = stage_query(stage).main_pid;
@@ -349,15 +346,17 @@ static void the_payload_writes_to_the_log(void **unused)
 	stage_close(stage);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	const struct CMUnitTest as_root[] = {cmocka_unit_test(X39_an_innocent_with_the_number_of_the_main_process)};
+	if (asked_for(argc, argv, "as-root"))
+		return cmocka_run_group_tests(as_root, NULL, NULL);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(X43_a_killed_keeper_is_shown_and_its_remnants_are_ended),
 		cmocka_unit_test(X43_without_its_socket_the_remnants_are_found_too),
 		cmocka_unit_test(X43_a_start_ends_the_remnants_first),
 		cmocka_unit_test(a_stopped_keeper_is_continued_and_stops),
 		cmocka_unit_test(a_keeper_that_hangs_is_ended_with_its_tree),
-		cmocka_unit_test(X39_an_innocent_with_the_number_of_the_main_process),
 		cmocka_unit_test(X42_X62_a_payload_inherits_a_clean_state),
 		cmocka_unit_test(X61_callers_with_closed_descriptors),
 		cmocka_unit_test(X44_few_descriptors),

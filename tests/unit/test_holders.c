@@ -187,14 +187,18 @@ static void L19_both_spellings_of_a_linked_root(void **state)
 	end_child(pid);
 }
 
+static void own_users(void)
+{
+	if (geteuid() == 0)
+		return;
+	char map[64];
+	(void)snprintf(map, sizeof map, "0 %u 1", geteuid());
+	CHILD_CHECK(unshare(CLONE_NEWUSER) == 0);
+	write_word("/proc/self", "uid_map", map);
+}
 static void own_mounts(void)
 {
-	if (geteuid() != 0) {
-		char map[64];
-		(void)snprintf(map, sizeof map, "0 %u 1", geteuid());
-		CHILD_CHECK(unshare(CLONE_NEWUSER) == 0);
-		write_word("/proc/self", "uid_map", map);
-	}
+	own_users();
 	CHILD_CHECK(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
 }
 static void try_own_mounts(void *argument)
@@ -245,13 +249,13 @@ static void holders_in_other_mount_namespaces(void **state)
 static void by_root(void *argument)
 {
 	(void)argument;
+	own_users();
 	CHILD_CHECK(chroot(home_path) == 0);
 }
 
 static void holder_by_root_directory(void **state)
 {
 	(void)state;
-	NEED(geteuid() == 0, "chroot needs root");
 	child_body *body = by_root;
 	pid_t pid = start_child(hold, &body);
 	assert_true(is_holder(pid));
@@ -284,7 +288,7 @@ static void plain_looks(void *argument)
 static void another_users_holder(void **state)
 {
 	(void)state;
-	NEED(geteuid() == 0, "two users need root");
+	assert_int_equal(geteuid(), 0);
 	child_body *body = by_cwd;
 	struct looker looker = {.plain = start_child(plain_holder, NULL), .other = start_child(hold, &body)};
 	assert_true(is_holder(looker.plain));
@@ -386,8 +390,11 @@ static void L15_writer_from_outside_is_named(void **state)
 	end_child(pid);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	const struct CMUnitTest as_root[] = {cmocka_unit_test_setup_teardown(another_users_holder, make_home, remove_home)};
+	if (asked_for(argc, argv, "as-root"))
+		return cmocka_run_group_tests(as_root, NULL, NULL);
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(L03_every_way_to_hold_a_home, make_home, remove_home),
 	    cmocka_unit_test_setup_teardown(L03_program_of_the_home, make_home, remove_home),
@@ -395,7 +402,6 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(L19_both_spellings_of_a_linked_root, make_home, remove_home),
 	    cmocka_unit_test_setup_teardown(holders_in_other_mount_namespaces, make_home, remove_home),
 	    cmocka_unit_test_setup_teardown(holder_by_root_directory, make_home, remove_home),
-	    cmocka_unit_test_setup_teardown(another_users_holder, make_home, remove_home),
 	    cmocka_unit_test_setup_teardown(holder_whose_leader_has_ended, make_home, remove_home),
 	    cmocka_unit_test_setup_teardown(X40_gate_holders_by_identity_not_by_name, make_home, remove_home),
 	    cmocka_unit_test_setup_teardown(L15_writer_from_outside_is_named, make_home, remove_home),
