@@ -4,7 +4,7 @@ Every test runs the real program and judges from outside: exit status, output, /
 POD_BACKEND (embedded, or systemd when the tests run under a user manager)."""
 
 import contextlib
-import fcntl
+import errno
 import json
 import os
 import shutil
@@ -36,21 +36,17 @@ def skip(test, why):
 
 @contextlib.contextmanager
 def port_band():
-    """A base port whose band no other running test has: one lock file a band, shared by all test processes of this machine."""
-    directory = os.path.join(tempfile.gettempdir(), f"kirocrew-pod-bands-{os.getuid()}")
-    os.makedirs(directory, mode=0o700, exist_ok=True)
-    for base in range(21000, 31000, SPAN + 10):
-        fd = os.open(os.path.join(directory, str(base)), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(fd)
-            continue
-        try:
+    """A base port whose band no other running test has, whoever runs it: one abstract socket a band, which like the ports belongs to the network."""
+    for base in range(11000, 21000, SPAN + 10):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as claim:
+            try:
+                claim.bind(f"\0kirocrew-pod-band-{base}")
+            except OSError as taken:
+                if taken.errno != errno.EADDRINUSE:
+                    raise
+                continue
             yield base
-        finally:
-            os.close(fd)
-        return
+            return
     raise AssertionError("no free port band")
 
 
