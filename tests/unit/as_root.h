@@ -1,5 +1,5 @@
 /* What another user, a chosen pid or an immutable file is needed for stands in a group of its own: `PROGRAM as-root`, `PROGRAM immutable`. ctest calls
- * it unit/PROGRAM/WORD, and tests/CMakeLists.txt says who can run it. */
+ * it unit/PROGRAM/WORD; tests/CMakeLists.txt says who can run which. */
 #pragma once
 
 #include <stdbool.h>

@@ -128,6 +128,8 @@ static inline void just_wait(void *argument)
 
 static inline void become_plain_user(void)
 {
+	if (geteuid() != 0)
+		return;
 	CHILD_CHECK(setresgid(PLAIN_USER, PLAIN_USER, PLAIN_USER) == 0);
 	CHILD_CHECK(setresuid(PLAIN_USER, PLAIN_USER, PLAIN_USER) == 0);
 	CHILD_CHECK(prctl(PR_SET_DUMPABLE, 1) == 0);
@@ -162,15 +164,19 @@ static inline void write_word(const char *directory, const char *file, const cha
 	close_quietly(fd);
 }
 
-/* A cgroup of our own, where we may make one. */
-static inline bool make_cgroup(char out[512])
+static inline bool make_cgroup_in(const char *mount, const char *group, char out[512])
 {
 	static int count;
-	char mount[256];
+	(void)snprintf(out, 512, "%s%s/kirocrew-test-%d-%d", mount, group, (int)getpid(), ++count);
+	return mkdir(out, 0755) == 0;
+}
+/* A cgroup of our own, where we may make one: at the top, or below what was delegated to us (tests/real/delegated). */
+static inline bool make_cgroup(char out[512])
+{
+	char mount[200], inside[200];
 	if (cgroup2_mount(mount, sizeof mount, NULL) < 0)
 		return false;
-	(void)snprintf(out, 512, "%s/kirocrew-test-%d-%d", mount, (int)getpid(), ++count);
-	return mkdir(out, 0755) == 0;
+	return make_cgroup_in(mount, "", out) || (cgroup2_of(getpid(), inside, sizeof inside, NULL) == 0 && make_cgroup_in(mount, inside, out));
 }
 static inline void remove_cgroup(const char *path)
 {
