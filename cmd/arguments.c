@@ -33,6 +33,8 @@ const struct flag_entry flag_table[FLAGS] = {
 	[FLAG_TIMEOUT] = {"timeout", 0, "S", "seconds for each reply (default 15)"},
 	[FLAG_NO_SANDBOX] = {"no-sandbox", 0, NULL, "run without a sandbox; the result says so"},
 	[FLAG_ENV] = {"env", 0, "K=V", "a variable of the server; may be given several times"},
+	[FLAG_OWNER] = {"owner", 0, "PID", "take the pod down when this process ends; `none`: no more"},
+	[FLAG_TTL] = {"ttl", 0, "AGE", "take the pod down after this time: 90s, 15m, 3h, 2d; `none`: no more"},
 	[FLAG_HELP] = {"help", 'h', NULL, "print this help"},
 };
 

@@ -38,6 +38,14 @@ static void age_text(int64_t secs, char *out, size_t size)
 		(void)snprintf(out, size, "%lldd", (long long)(secs / 86400));
 }
 
+static void set_life(struct json *object, const struct pod_facts *facts)
+{
+	pid_t owner = facts->spec.life.owner.pid;
+	(void)json_set(object, "owner", owner ? json_new_integer(owner) : json_new_null());
+	(void)json_set(object, "owner_alive", owner ? json_new_bool(facts->life_end != LIFE_OWNER_GONE) : json_new_null());
+	(void)json_set(object, "ttl_s", facts->left_ms != INT64_MAX ? json_new_integer(facts->left_ms / 1000) : json_new_null());
+}
+
 struct json *sight_json(const struct session *session, const struct sight *sight)
 {
 	const struct pod_facts *facts = &sight->facts;
@@ -55,6 +63,7 @@ struct json *sight_json(const struct session *session, const struct sight *sight
 	(void)json_set(object, "pid", facts->unit.main_pid ? json_new_integer(facts->unit.main_pid) : json_new_null());
 	(void)json_set(object, "backend", facts->spec.backend != BACKEND_AUTO ? json_new_string(backend_name(facts->spec.backend)) : json_new_null());
 	(void)json_set(object, "age_s", json_new_integer(age_of(sight)));
+	set_life(object, facts);
 	(void)json_set(object, "home", json_new_string(home));
 	(void)json_set(object, "reason", *sight->reason ? json_new_string(sight->reason) : json_new_null());
 	return object;
@@ -67,7 +76,7 @@ struct json *stranger_json(const struct session *session, const char *entry)
 	struct json *object = json_new_object();
 	if (!object)
 		return NULL;
-	static const char *const nulls[] = {"port", "health", "pid", "backend", "age_s"};
+	static const char *const nulls[] = {"port", "health", "pid", "backend", "age_s", "owner", "owner_alive", "ttl_s"};
 	(void)json_set(object, "name", json_new_string(entry));
 	(void)json_set(object, "id", json_new_null());
 	(void)json_set(object, "state", json_new_string(pod_state_name(POD_FOREIGN)));

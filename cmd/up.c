@@ -1,5 +1,7 @@
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cmd/print.h"
 #include "cmd/verbs.h"
@@ -7,6 +9,22 @@
 #include "pod/model/refusal.h"
 
 static void cleanup_report(struct up_report *report) { up_report_free(report); }
+
+static int life_from(const struct arguments *arguments, struct life_wish *wish, struct err *err)
+{
+	const char *owner = arguments->value[FLAG_OWNER], *ttl = arguments->value[FLAG_TTL];
+	int pid = 0, r = 0;
+	wish->owner_said = owner;
+	wish->ttl_said = ttl;
+	if (owner && strcmp(owner, "none") != 0)
+		r = argument_number(arguments, FLAG_OWNER, 1, INT_MAX, 0, &pid, err);
+	wish->owner = pid;
+	if (r == 0 && ttl && strcmp(ttl, "none") != 0)
+		r = argument_age(ttl, &wish->ttl_s, err);
+	if (r == 0 && ttl && strcmp(ttl, "none") != 0 && !wish->ttl_s)
+		return refuse(err, REFUSAL_USAGE, ttl, "a pod needs some time to live; usage: --ttl AGE");
+	return r;
+}
 
 static int request_from(const struct arguments *arguments, struct up_request *request, struct err *err)
 {
@@ -18,6 +36,8 @@ static int request_from(const struct arguments *arguments, struct up_request *re
 		r = backend_parse(arguments->value[FLAG_BACKEND], &request->backend, NULL);
 	if (r < 0 && !err->code) /* not the name or the number */
 		return refuse(err, REFUSAL_USAGE, arguments->value[FLAG_BACKEND], "--backend is one of auto, systemd, launchd, embedded");
+	if (r == 0)
+		r = life_from(arguments, &request->life, err);
 	request->wait_secs = wait_secs;
 	request->checkout = arguments->value[FLAG_CHECKOUT];
 	request->command = arguments->command;
@@ -92,7 +112,7 @@ const struct verb verb_up = {
 	.details = "Without a command the pod runs the KiroCrew checkout of that name. In the command's words {port}, {home}, {os_home} and\n"
 		   "{name} are replaced; {{ is a literal {.",
 	.flags = FLAG(JSON) | FLAG(CHECKOUT) | FLAG(PORT) | FLAG(SEED) | FLAG(HEALTH) | FLAG(WAIT_SECS) | FLAG(MEMORY_MAX) | FLAG(CPU_QUOTA) |
-		 FLAG(APPROVAL) | FLAG(CRONS) | FLAG(NO_EMBEDDINGS) | FLAG(BACKEND),
+		 FLAG(APPROVAL) | FLAG(CRONS) | FLAG(NO_EMBEDDINGS) | FLAG(BACKEND) | FLAG(OWNER) | FLAG(TTL),
 	.names_min = 1,
 	.names_max = 1,
 	.command = true,

@@ -235,9 +235,19 @@ static int delete_home(struct descent *d, struct err *err)
 	return r < 0 ? adopt_rest(d, r, err) : 0;
 }
 
+/* Who takes it down because its life is over is the guard, and ends by itself. */
+static int unguard(struct descent *d, struct err *err)
+{
+	const struct service_ops *ops = d->service->ops;
+	const struct spec *spec = &d->facts->spec;
+	return ops->unguard && life_is_bounded(&spec->life) && !d->options.only_ended ? ops->unguard(d->service, d->name, spec->id, err) : 0;
+}
+
 static int forget(struct descent *d, struct err *err)
 {
-	int r = d->service->ops->forget(d->service, d->name, err);
+	int r = unguard(d, err);
+	if (r == 0)
+		r = d->service->ops->forget(d->service, d->name, err);
 	if (r == 0)
 		r = record_delete(&d->session->pods_dir, d->name, err);
 	if (r == 0)
@@ -284,6 +294,14 @@ static int descend(struct descent *d, struct err *err)
 	return r < 0 ? r : verify(d, err);
 }
 
+/* Somebody may have brought it up anew, or given it another owner, since it was decided that it must go. */
+static bool is_meant(const struct descent *d)
+{
+	const struct spec *spec = &d->facts->spec;
+	bool over = d->facts->life_end != LIFE_LASTS;
+	return (!d->options.id || strcmp(d->options.id, spec->id) == 0) && (!d->options.only_ended || over);
+}
+
 static int down_locked(struct descent *d, struct err *err)
 {
 	AUTO_SIGHT struct sight sight = {0};
@@ -291,6 +309,10 @@ static int down_locked(struct descent *d, struct err *err)
 	if (r < 0)
 		return r;
 	d->facts = &sight.facts;
+	if (!is_meant(d)) {
+		d->report->nothing = true;
+		return 0;
+	}
 	r = down_decide(d->facts, &d->plan, err);
 	if (r < 0)
 		return r;

@@ -7,9 +7,11 @@
 struct down_options {
 	unsigned stop_secs; /* 0: 15 */
 	bool only_dead;     /* prune: a pod that lives is refused, not stopped */
+	bool only_ended;    /* only if the life that is recorded now is over; what goes on watching it is left alone */
+	const char *id;     /* only this generation; NULL any */
 };
 struct down_report {
-	bool nothing;          /* the name was unknown */
+	bool nothing;          /* the name was unknown, or it is not what was asked for */
 	struct tree_left left; /* what could not be deleted */
 	char survivors[512];   /* "pid 12 (sh), pid 14 (nginx)", raw bytes, "" none */
 };

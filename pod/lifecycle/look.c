@@ -8,6 +8,7 @@
 #include "fsops/cleanup.h"
 #include "pod/model/environment.h"
 #include "pod/system/home_look.h"
+#include "pod/system/life.h"
 #include "pod/system/network.h"
 #include "pod/system/plane_scan.h"
 #include "pod/system/process.h"
@@ -189,11 +190,30 @@ static int decide(struct sight *sight, struct err *err)
 	return sight->reason ? 0 : err_code(err, -ENOMEM, "look", NULL);
 }
 
+/* Without a clock to look at, every life lasts. */
+static void look_life(struct sights *sights)
+{
+	struct life_clock now = {0};
+	bool known = false;
+	for (size_t i = 0; i < sights->n; i++) {
+		struct pod_facts *facts = &sights->v[i].facts;
+		facts->left_ms = INT64_MAX;
+		if (!life_is_bounded(&facts->spec.life))
+			continue;
+		if (!known && life_clock_read(&now, NULL) < 0)
+			return;
+		known = true;
+		facts->life_end = life_look(&facts->spec.life, &now);
+		facts->left_ms = life_left_ms(&facts->spec.life, &now);
+	}
+}
+
 static int look_rest(struct session *session, struct sights *sights, struct look_options options, struct err *err)
 {
 	int r = look_ports(session, sights, options, err);
 	if (r == 0 && !options.mute)
 		r = look_health(sights, err);
+	look_life(sights);
 	for (size_t i = 0; r == 0 && i < sights->n; i++) {
 		struct sight *sight = &sights->v[i];
 		look_overdue(session, &sight->facts);

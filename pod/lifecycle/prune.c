@@ -23,7 +23,8 @@ static bool may_go(const struct sight *sight, struct prune_options options, int6
 	bool dead = !pod_is_alive(sight->state) && sight->facts.unit.active != UNIT_UNKNOWN && sight->facts.unit.active != UNIT_ACTIVE &&
 		    sight->facts.unit.active != UNIT_STOPPING;
 	bool ours = sight->facts.home == HOME_ABSENT || sight->facts.home == HOME_POD;
-	return dead && ours && pod_age_s(&sight->facts, now) >= options.older_than_secs;
+	bool old = pod_age_s(&sight->facts, now) >= options.older_than_secs || sight->facts.life_end != LIFE_LASTS;
+	return dead && ours && old;
 }
 
 static void prune_one(struct session *session, const struct sight *sight, struct prune_options options, int64_t now, struct pruned *pruned)

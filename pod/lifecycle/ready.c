@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "pod/model/refusal.h"
+#include "pod/system/life.h"
 #include "pod/system/network.h"
 #include "pod/system/process.h"
 #include "pod/system/records.h"
@@ -82,9 +83,19 @@ static int see_answer(struct watch *w, bool *ret_over, struct err *err)
 	return 0;
 }
 
+static bool see_life(struct watch *w)
+{
+	w->seen.life = life_look_now(&w->spec->life);
+	if (w->seen.life != LIFE_LASTS)
+		w->seen.end = READY_LIFE_OVER;
+	return w->seen.life != LIFE_LASTS;
+}
+
 static int see(struct watch *w, bool *ret_over, struct err *err)
 {
 	int r = see_end(w, ret_over, err);
+	if (r == 0 && !*ret_over)
+		*ret_over = see_life(w);
 	if (r < 0 || *ret_over || w->seen.unit.active != UNIT_ACTIVE)
 		return r;
 	if (w->spec->health.kind != HEALTH_NONE)

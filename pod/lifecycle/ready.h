@@ -11,6 +11,7 @@ enum ready_end {
 	READY_FOREIGN,   /* the port belongs to something else */
 	READY_UNHEALTHY, /* answers, but with a bad status */
 	READY_TIMEOUT,
+	READY_LIFE_OVER, /* its owner is gone, or its time is over */
 };
 struct ready {
 	enum ready_end end;
@@ -18,6 +19,7 @@ struct ready {
 	struct listener listener;
 	struct health_result health;
 	struct note note;
+	enum life_end life;
 	int64_t ms;
 };
 /* `restarts` is the unit's count before this start: a higher one means that it died meanwhile. */

@@ -35,8 +35,9 @@ struct ascent {
 	struct service_unit unit;
 	struct record record, before; /* `before`: what was recorded when this call began */
 	struct spec spec;
+	struct life life; /* what was wished for */
 	struct port_set lost;
-	bool made_record, made_home, started, had_log;
+	bool made_record, made_home, guarded, started, had_log;
 };
 
 static void cleanup_ascent(struct ascent *a)
@@ -82,6 +83,7 @@ static int decide_spec(struct ascent *a, struct err *err)
 	int r = spec_from_record(&a->before, &recorded, err);
 	if (r == 0)
 		r = intent_make(a->session, a->request, &recorded, &a->spec, err);
+	life_wish_lay_over(&a->request->life, &a->life, &a->spec.life);
 	for (size_t i = 0; r == 0 && i < recorded.warning_count; i++)
 		warn(a->report, "%s", recorded.warnings[i]);
 	return r;
@@ -146,6 +148,22 @@ static int make_home(struct ascent *a, struct err *err)
 	return r;
 }
 
+/* Before the pod begins to run, so that there is no moment in which nobody watches. */
+static int guard(struct ascent *a, struct err *err)
+{
+	const struct service_ops *ops = a->service->ops;
+	if (!life_is_bounded(&a->spec.life))
+		return 0;
+	a->guarded = true;
+	return ops->guard(a->service, &a->unit, err);
+}
+
+static int unguard(struct ascent *a, struct err *err)
+{
+	const struct service_ops *ops = a->service->ops;
+	return ops->unguard ? ops->unguard(a->service, &a->request->name, a->spec.id, err) : 0;
+}
+
 /* The record is synced while the payload comes up: after a power cut neither is there. */
 static int start(struct ascent *a, struct deadline until, struct err *err)
 {
@@ -197,7 +215,9 @@ static int undo(struct ascent *a, struct err *err)
 	int r = 0;
 	if (a->report->refused)
 		return undo_refused_home(a, err);
-	if (a->started) {
+	if (a->guarded)
+		r = unguard(a, err);
+	if (r == 0 && a->started) {
 		r = a->service->ops->stop(a->service, &a->request->name, a->unit.stop_secs * 1000, NULL, err);
 		if (r == 0)
 			r = a->service->ops->forget(a->service, &a->request->name, err);
@@ -231,6 +251,7 @@ static int budget_secs(const struct ascent *a)
 static int explain(struct ascent *a, const struct ready *ready, struct err *err)
 {
 	const char *name = a->request->name.text;
+	char end[96];
 	switch (ready->end) {
 	case READY_UP:
 		return 0;
@@ -246,6 +267,9 @@ static int explain(struct ascent *a, const struct ready *ready, struct err *err)
 	case READY_UNHEALTHY:
 		return err_set(err, -EPROTO, "up", name, "it answers on port %d, but with status %d for %d s; see its log, or name another path with --health",
 			       a->spec.port, ready->health.http_status, budget_secs(a));
+	case READY_LIFE_OVER:
+		life_end_describe(&a->spec.life, ready->life, end, sizeof end);
+		return err_set(err, -EOWNERDEAD, "up", name, "%s before it was ready; nothing of it is kept", end);
 	case READY_TIMEOUT:
 		break;
 	}
@@ -314,6 +338,34 @@ static bool asks_for_changes(const struct up_request *q)
 	       q->no_embeddings;
 }
 
+static void tell_new_life(struct ascent *a, const struct life *before)
+{
+	const struct life *life = &a->spec.life;
+	const char *name = a->request->name.text;
+	if (before->owner.pid != life->owner.pid && life->owner.pid)
+		warn(a->report, "%s runs already, and ends with pid %d from now on", name, (int)life->owner.pid);
+	if (before->owner.pid && !life->owner.pid)
+		warn(a->report, "%s runs already, and does not end with pid %d any more", name, (int)before->owner.pid);
+	if (before->limit.epoch_s && !life->limit.epoch_s)
+		warn(a->report, "%s runs already, and its time has no end any more", name);
+	if (a->request->life.ttl_s)
+		warn(a->report, "%s runs already, and its time is %lld s from now on", name, (long long)a->request->life.ttl_s);
+}
+
+/* Owner and time hold at once: the last that was said. */
+static int change_life(struct ascent *a, const struct life *before, struct err *err)
+{
+	if (!a->request->life.owner_said && !a->request->life.ttl_said)
+		return 0;
+	life_wish_lay_over(&a->request->life, &a->life, &a->spec.life);
+	int r = write_record(a, err);
+	if (r == 0)
+		r = life_is_bounded(&a->spec.life) ? guard(a, err) : unguard(a, err);
+	if (r == 0)
+		tell_new_life(a, before);
+	return r;
+}
+
 /* The running process keeps its port and its words: what is recorded now is read at the next boot. */
 static int already_running(struct ascent *a, const struct pod_facts *facts, struct err *err)
 {
@@ -331,6 +383,8 @@ static int already_running(struct ascent *a, const struct pod_facts *facts, stru
 	} else {
 		r = spec_from_record(&a->before, &a->spec, err);
 	}
+	if (r == 0)
+		r = change_life(a, &facts->spec.life, err);
 	struct ready ready = {0};
 	if (r == 0)
 		r = ready_wait(a->session, a->service, &a->request->name, &a->spec, deadline_in_ms((int64_t)budget_secs(a) * 1000),
@@ -369,8 +423,18 @@ static int ascend(struct ascent *a, const struct pod_facts *facts, const struct 
 	if (r == 0)
 		r = record_intent(a, err);
 	if (r == 0)
+		r = guard(a, err);
+	if (r == 0)
 		r = climb(a, err);
 	return r < 0 ? fail(a, r, err) : 0;
+}
+
+static int check_guard(struct ascent *a, struct err *err)
+{
+	if (!life_is_bounded(&a->life) || a->service->ops->guard)
+		return 0;
+	return refuse(err, REFUSAL_USAGE, a->request->name.text, "--owner and --ttl need systemd or the embedded keeper: below %s nobody could watch",
+		      a->service->ops->name);
 }
 
 static int up_locked(struct ascent *a, struct err *err)
@@ -380,6 +444,8 @@ static int up_locked(struct ascent *a, struct err *err)
 	int r = look_one(a->session, &a->request->name, (struct look_options){.mute = true}, &sight, err);
 	if (r == 0) /* first: that no manager is there says more than that the unit could not be asked */
 		r = choose_service(a, sight.facts.spec.backend, err);
+	if (r == 0)
+		r = check_guard(a, err);
 	if (r == 0)
 		r = up_decide(&sight.facts, &plan, err);
 	if (r == 0)
@@ -399,7 +465,11 @@ int up(struct session *session, const struct up_request *request, struct up_repo
 {
 	__attribute__((cleanup(cleanup_ascent))) struct ascent a = {.session = session, .request = request, .report = ret_report};
 	AUTO_LOCK struct lock lock = LOCK_NONE;
-	int r = session_make_plane(session, err);
+	int r = life_wish_resolve(&request->life, &a.life, err);
+	if (r == 0)
+		r = session_make_plane(session, err);
+	if (r == 0)
+		r = guard_end_what_is_over(session, &request->name, err);
 	if (r == 0)
 		r = session_lock_name(session, &request->name, NAME_LOCK_WAIT_MS, &lock, err);
 	return r < 0 ? r : up_locked(&a, err);

@@ -1,6 +1,7 @@
 /* `up`: a straight line from a request to a report; on failure what this call made is taken back, and nothing else. */
 #pragma once
 
+#include "pod/lifecycle/guard.h"
 #include "pod/lifecycle/ready.h"
 #include "pod/lifecycle/session.h"
 #include "pod/model/text.h"
@@ -11,6 +12,7 @@ struct up_request {
 	char *const *command;         /* words after `--`, or NULL */
 	size_t command_count;
 	const char *port, *seed, *health, *memory_max, *cpu_quota, *approval; /* NULL: as recorded */
+	struct life_wish life;
 	bool crons, no_embeddings;
 	enum backend backend;         /* BACKEND_AUTO: as recorded, else the plane's */
 	int wait_secs;                /* 0: the plane's budget */

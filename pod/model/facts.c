@@ -162,7 +162,7 @@ static enum pod_state dead(const struct pod_facts *facts, const struct reason *r
 	return orphan(facts, reason, facts->home == HOME_ABSENT ? "no unit and no home" : "no unit");
 }
 
-enum pod_state pod_state_decide(const struct pod_facts *facts, char *out, size_t size)
+static enum pod_state decide(const struct pod_facts *facts, char *out, size_t size)
 {
 	struct reason reason = {out, size};
 	char end[200];
@@ -186,6 +186,17 @@ enum pod_state pod_state_decide(const struct pod_facts *facts, char *out, size_t
 	if (facts->retired)
 		return say(&reason, POD_UNFINISHED, "a `down` was begun and not completed; `kirocrew-pod down %s` completes it", facts->name.text);
 	return dead(facts, &reason);
+}
+
+enum pod_state pod_state_decide(const struct pod_facts *facts, char *out, size_t size)
+{
+	enum pod_state state = decide(facts, out, size);
+	size_t len = strlen(out);
+	char end[96];
+	life_end_describe(&facts->spec.life, facts->life_end, end, sizeof end);
+	if (*end)
+		(void)snprintf(out + len, size - len, "%s%s", len ? "; " : "", end);
+	return state;
 }
 
 static enum refusal refusal_of_code(const char *code)

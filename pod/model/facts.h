@@ -86,6 +86,8 @@ struct pod_facts {
 	struct listener listener;
 	struct health_result health;
 	bool gate_held;
+	enum life_end life_end; /* of the recorded life */
+	int64_t left_ms;   /* of its time, INT64_MAX without one */
 	bool overdue;      /* runs for longer than the health budget */
 	pid_t held_by;     /* a process without a unit that has the home open, 0 none or not looked for */
 	struct note note;  /* last: it is large, and seldom touched */

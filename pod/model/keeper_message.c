@@ -13,7 +13,8 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const char *const verbs[] = {
-	[KEEPER_ASK_STATUS] = "status", [KEEPER_ASK_WATCH] = "watch", [KEEPER_ASK_START] = "start", [KEEPER_ASK_STOP] = "stop"};
+	[KEEPER_ASK_STATUS] = "status", [KEEPER_ASK_WATCH] = "watch", [KEEPER_ASK_START] = "start", [KEEPER_ASK_STOP] = "stop",
+	[KEEPER_ASK_GUARD] = "guard"};
 static const char *const answers[] = {[KEEPER_SAYS_STATE] = "state", [KEEPER_SAYS_GONE] = "gone", [KEEPER_SAYS_NO] = "no"};
 static const char *const actives[] = {[UNIT_UNKNOWN] = "unknown", [UNIT_ABSENT] = "absent", [UNIT_INACTIVE] = "inactive",
 				      [UNIT_STARTING] = "starting", [UNIT_ACTIVE] = "active", [UNIT_RESTARTING] = "restarting",

@@ -16,6 +16,7 @@ enum keeper_verb {
 	KEEPER_ASK_WATCH,  /* answered at once and at each change, until the connection is closed */
 	KEEPER_ASK_START,  /* answered when the start was made; a start that is not needed is success */
 	KEEPER_ASK_STOP,   /* answered when nothing is left */
+	KEEPER_ASK_GUARD,  /* answered when the life that the record tells now is watched */
 	KEEPER_VERBS,
 };
 struct keeper_request {

@@ -72,6 +72,13 @@ struct pod_file pod_file_unit(const char *prefix, const struct pod_name *name)
 	return file_of(prefix, "@", name->text, ".service");
 }
 
+struct pod_file pod_file_watch_unit(const char *prefix, const struct pod_name *name, const char *id)
+{
+	struct pod_file file;
+	(void)snprintf(file.text, sizeof file.text, "%s:watch:%s:%.8s.service", prefix, name->text, id);
+	return file;
+}
+
 int pod_name_from_file(const char *file, const char *suffix, struct pod_name *ret_name)
 {
 	size_t len = strlen(file), tail = strlen(suffix);

@@ -26,6 +26,8 @@ struct pod_file pod_file_gate(const char *prefix, const struct pod_name *name); 
 struct pod_file pod_file_plane_lock(const char *prefix);                        /* <prefix>@@plane.lock */
 struct pod_file pod_file_retired(const struct pod_name *name); /* .<name>@retired, in the root: a home on its way out */
 struct pod_file pod_file_unit(const char *prefix, const struct pod_name *name); /* <prefix>@<name>.service */
+/* <prefix>:watch:<name>:<first 8 of id>.service, which no plane's pod can have: neither a prefix nor a name holds a colon. */
+struct pod_file pod_file_watch_unit(const char *prefix, const struct pod_name *name, const char *id);
 
 /* Is `file` this suffix's file of a pod? ".env" → its name, 0. -EINVAL for anything else. */
 int pod_name_from_file(const char *file, const char *suffix, struct pod_name *ret_name);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "fsops/err.h"
+#include "pod/model/life.h"
 #include "pod/model/plane.h"
 #include "pod/model/text.h"
 
@@ -56,6 +57,7 @@ struct spec {
 	char memory_max[32], cpu_quota[32]; /* "" none */
 	char home_identity[64];   /* HOME_ID: inode and birth time of the home that `up` made, "" unknown */
 	char root_identity[64];   /* ROOT_ID: of the pods root at that time, "" unknown */
+	struct life life;         /* OWNER, EXPIRES */
 	char warnings[SPEC_WARNINGS][160];
 	size_t warning_count;
 };

@@ -186,6 +186,17 @@ static int read_backend(const struct record *record, struct spec *spec, struct e
 	return 0;
 }
 
+/* One that cannot be read must not make the pod live for ever, nor end it. */
+static int read_life(const struct record *record, struct spec *spec, struct err *err)
+{
+	const char *owner = value_of(record, "OWNER"), *limit = value_of(record, "EXPIRES");
+	if (owner && !life_owner_parse(owner, &spec->life.owner))
+		return unreadable(err, "OWNER", owner, "an owner is a pid, its start time and a boot id");
+	if (limit && !life_limit_parse(limit, &spec->life.limit))
+		return unreadable(err, "EXPIRES", limit, "an end of life is epoch seconds, milliseconds since boot and a boot id");
+	return 0;
+}
+
 /* A word that nobody knows must not become auto-approval, so it is not dropped. */
 static void read_approval(const struct record *record, struct spec *spec)
 {
@@ -227,7 +238,7 @@ static void read_rest(const struct record *record, struct spec *spec)
 int spec_from_record(const struct record *record, struct spec *ret_spec, struct err *err)
 {
 	static int (*const readers[])(const struct record *, struct spec *, struct err *) = {read_texts, read_paths, read_port, read_exec, read_health,
-											     read_backend};
+											     read_backend, read_life};
 	AUTO_SPEC struct spec spec = {.backend = BACKEND_AUTO};
 	for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
 		int r = readers[i](record, &spec, err);
@@ -311,7 +322,7 @@ static bool health_equal(const struct health *a, const struct health *b)
 
 int spec_to_record(const struct spec *spec, struct record *record, struct err *err)
 {
-	char port[16] = "", created[24] = "", health[sizeof spec->health.path + 8] = "";
+	char port[16] = "", created[24] = "", health[sizeof spec->health.path + 8] = "", owner[LIFE_TEXT_MAX], limit[LIFE_TEXT_MAX];
 	struct health usual;
 	health_default(spec, &usual);
 	if (spec->port)
@@ -320,6 +331,8 @@ int spec_to_record(const struct spec *spec, struct record *record, struct err *e
 		(void)snprintf(created, sizeof created, "%lld", (long long)spec->created);
 	if (!health_equal(&spec->health, &usual))
 		health_render(&spec->health, health, sizeof health);
+	life_owner_render(&spec->life.owner, owner);
+	life_limit_render(&spec->life.limit, limit);
 	bool named = spec->backend == BACKEND_SYSTEMD || spec->backend == BACKEND_LAUNCHD || spec->backend == BACKEND_EMBEDDED;
 	const struct {
 		const char *key, *value;
@@ -339,6 +352,8 @@ int spec_to_record(const struct spec *spec, struct record *record, struct err *e
 	    {"CPU_QUOTA", spec->cpu_quota},
 	    {"HOME_ID", spec->home_identity},
 	    {"ROOT_ID", spec->root_identity},
+	    {"OWNER", owner},
+	    {"EXPIRES", limit},
 	};
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
 		int r = record_set(record, pairs[i].key, pairs[i].value && *pairs[i].value ? pairs[i].value : NULL, err);

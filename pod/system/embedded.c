@@ -59,6 +59,8 @@ const struct service_ops service_embedded = {
 	.logs = embedded_logs,
 	.log_line = embedded_log_line,
 	.forget = embedded_forget,
+	.guard = embedded_guard,
+	.unguard = embedded_unguard,
 };
 
 static int connect_until(const struct pin *pods_dir, const struct pod_name *name, struct deadline until, pid_t *ret_keeper, struct err *err)
@@ -172,4 +174,32 @@ int embedded_query(struct service *service, const struct pod_name *name, struct 
 	embedded_remember(e, name, &state);
 	*ret_state = state;
 	return 0;
+}
+
+/* The guard is the keeper. One that does not run yet reads the record when it begins; what stands in its place is the start's or the stop's matter. */
+static int read_life_again(const struct embedded *e, const struct pod_name *name, struct err *err)
+{
+	struct keeper_request request = {.verb = KEEPER_ASK_GUARD};
+	struct keeper_reply reply;
+	struct err why = {0};
+	pid_t keeper = 0;
+	int r = embedded_ask(e, name, &request, deadline_in_ms(EMBEDDED_ANSWER_MS), &reply, &keeper, &why);
+	if (r == -ENOENT || r == -ECONNREFUSED || r == -ECONNRESET || r == -ENOTSOCK || r == -EPERM)
+		return 0;
+	if (r == 0 && reply.answer == KEEPER_SAYS_NO)
+		r = err_set(&why, reply.code, "keeper", name->text, "its keeper cannot watch for the end of its life: %s", reply.text);
+	if (r < 0 && err)
+		*err = why;
+	return r;
+}
+
+int embedded_guard(struct service *service, const struct service_unit *unit, struct err *err)
+{
+	return read_life_again(embedded_of(service), unit->name, err);
+}
+
+int embedded_unguard(struct service *service, const struct pod_name *name, const char *id, struct err *err)
+{
+	(void)id;
+	return read_life_again(embedded_of(service), name, err);
 }

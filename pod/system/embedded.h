@@ -49,6 +49,8 @@ void embedded_remember(struct embedded *e, const struct pod_name *name, const st
 int embedded_start(struct service *service, const struct service_unit *unit, struct deadline until, struct err *err);
 int embedded_stop(struct service *service, const struct pod_name *name, int64_t grace_ms, struct unit_group *group, struct err *err);
 int embedded_forget(struct service *service, const struct pod_name *name, struct err *err);
+int embedded_guard(struct service *service, const struct service_unit *unit, struct err *err);
+int embedded_unguard(struct service *service, const struct pod_name *name, const char *id, struct err *err);
 int embedded_query(struct service *service, const struct pod_name *name, struct unit_state *ret_state, struct err *err);
 int embedded_list(struct service *service, struct service_listing *ret_listing, struct err *err);
 int embedded_wait(struct service *service, const struct pod_name *name, struct deadline until, struct unit_state *ret_state, struct err *err);

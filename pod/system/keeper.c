@@ -22,7 +22,7 @@
 #include "pod/system/records.h"
 
 #define CGROUP_REMOVE_MS 5000 /* a process that wait(2) has told of may still be on its way out of the group */
-#define POLLED (2 + KEEPER_CLIENTS)
+#define POLLED (4 + KEEPER_CLIENTS)
 #define DESCRIPTORS (POLLED + 16)
 
 /* The descriptor on which `start` listens, if it does: it was put there by number, so it must at least be a pipe. */
@@ -99,7 +99,8 @@ static int begin(struct keeper *keeper, struct err *err)
 	if (keeper->signals < 0)
 		return keeper->signals;
 	record_id(keeper->context->pods_dir, keeper->name, keeper->group.pod_id);
-	return channel_publish(keeper->context->pods_dir, keeper->name, &keeper->channel, err);
+	r = keeper_guard(keeper, err);
+	return r < 0 ? r : channel_publish(keeper->context->pods_dir, keeper->name, &keeper->channel, err);
 }
 
 static void hear_signals(struct keeper *keeper)
@@ -115,19 +116,24 @@ static void hear_signals(struct keeper *keeper)
 static void wait_for_something(struct keeper *keeper)
 {
 	struct pollfd polled[POLLED] = {{.fd = keeper->signals, .events = POLLIN}, {.fd = keeper->channel.fd, .events = POLLIN}};
+	struct deadline until = deadline_earlier(keeper->timer, keeper->again);
+	polled[2] = (struct pollfd){.fd = keeper->vigil.owner, .events = POLLIN};
+	polled[3] = (struct pollfd){.fd = keeper->vigil.timer, .events = POLLIN};
 	for (size_t i = 0; i < KEEPER_CLIENTS; i++)
-		polled[2 + i] = (struct pollfd){.fd = keeper->clients[i].fd, .events = POLLIN};
-	int ready = poll(polled, POLLED, deadline_poll_ms(keeper->timer));
+		polled[4 + i] = (struct pollfd){.fd = keeper->clients[i].fd, .events = POLLIN};
+	int ready = poll(polled, POLLED, deadline_poll_ms(until));
 	if (ready < 0 && errno != EINTR) {
 		struct backoff backoff = {.ms = 50};
-		backoff_sleep(&backoff, keeper->timer);
+		backoff_sleep(&backoff, until);
 	}
+	if (deadline_passed(keeper->again) || (ready > 0 && (polled[2].revents || polled[3].revents)))
+		keeper_guard_hear(keeper);
 	if (ready <= 0)
 		return;
 	if (polled[0].revents)
 		hear_signals(keeper);
 	for (size_t i = 0; i < KEEPER_CLIENTS; i++)
-		if (polled[2 + i].revents && polled[2 + i].fd == keeper->clients[i].fd)
+		if (polled[4 + i].revents && polled[4 + i].fd == keeper->clients[i].fd)
 			keeper_client_hear(keeper, &keeper->clients[i]);
 	if (polled[1].revents)
 		keeper_clients_accept(keeper);
@@ -161,6 +167,7 @@ static void end(struct keeper *keeper)
 	if (keeper->channel.fd >= 0)
 		channel_withdraw(keeper->context->pods_dir, keeper->name, &keeper->channel);
 	keeper_clients_tell_gone(keeper);
+	keeper_guard_end(keeper);
 	close_quietly(keeper->signals);
 	close_quietly(keeper->spare);
 	close_quietly(keeper->main_pidfd);
@@ -169,7 +176,9 @@ static void end(struct keeper *keeper)
 int keeper_run(const struct service_context *context, const struct pod_name *name, const struct keeper_limits *limits, struct err *err)
 {
 	struct keeper keeper = {.context = context, .name = name, .limits = *limits, .timer = DEADLINE_NEVER, .cgroup_fd = -1, .drained = true};
-	keeper.signals = keeper.spare = keeper.main_pidfd = -1;
+	keeper.signals = keeper.spare = keeper.main_pidfd = keeper.ender = -1;
+	keeper.vigil = VIGIL_NONE;
+	keeper.again = DEADLINE_NEVER;
 	keeper.channel = CHANNEL_NONE;
 	int report_fd = take_report();
 	struct err why = {0};

@@ -95,6 +95,16 @@ static void answer_start(struct keeper *keeper, struct keeper_client *client)
 		say_state(keeper, client, KEEPER_SAYS_STATE);
 }
 
+static void answer_guard(struct keeper *keeper, struct keeper_client *client)
+{
+	struct err why = {0};
+	int r = keeper_guard(keeper, &why);
+	if (r < 0)
+		say_no(client, r, why.text);
+	else
+		say_state(keeper, client, KEEPER_SAYS_STATE);
+}
+
 static void answer(struct keeper *keeper, struct keeper_client *client, const struct keeper_request *request)
 {
 	switch (request->verb) {
@@ -112,6 +122,9 @@ static void answer(struct keeper *keeper, struct keeper_client *client, const st
 		client->waits = true;
 		keeper->grace_ms = request->grace_ms;
 		keeper_dispatch(keeper, KEEPER_ON_STOP);
+		break;
+	case KEEPER_ASK_GUARD:
+		answer_guard(keeper, client);
 		break;
 	case KEEPER_VERBS:
 		break;

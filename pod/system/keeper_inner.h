@@ -10,6 +10,7 @@
 #include "pod/model/keeper_message.h"
 #include "pod/system/keeper.h"
 #include "pod/system/keeper_channel.h"
+#include "pod/system/life.h"
 
 #define KEEPER_CLIENTS 32
 
@@ -41,6 +42,10 @@ struct keeper {
 	int64_t since_usec;
 	char trouble[160]; /* why the last start could not be made */
 
+	struct vigil vigil;    /* of the pod's life, as its record tells it */
+	int ender;             /* pidfd of the process that takes the pod down, -1 none */
+	struct deadline again; /* when to see whether it did */
+
 	int signals; /* signalfd */
 	int spare;   /* given up for a moment when descriptors run out */
 	struct channel channel;
@@ -55,6 +60,12 @@ void keeper_state_tell(const struct keeper *keeper, struct unit_state *ret_state
 
 /* One start of the payload: 0 and main_pid, or an error. */
 int keeper_spawn(struct keeper *keeper, struct err *err);
+
+/* Watches for the life that the record tells now; without a record, for none. */
+int keeper_guard(struct keeper *keeper, struct err *err);
+/* Something about it was heard: when it is over, the ordinary `down` is started in a process that outlives this one. */
+void keeper_guard_hear(struct keeper *keeper);
+void keeper_guard_end(struct keeper *keeper);
 
 void keeper_clients_init(struct keeper *keeper);
 void keeper_clients_accept(struct keeper *keeper);

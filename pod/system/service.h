@@ -27,6 +27,7 @@ struct service_context {
 	const struct pin *pods_dir;   /* may be NULL when it does not exist (then nothing is installed or kept there) */
 	const char *program;          /* absolute path of this program, for the unit or the keeper */
 	const char *config_file;      /* of --config, or NULL */
+	bool crowd;                   /* one of many processes that may ask at the same moment */
 };
 
 /* One start of a pod. */
@@ -59,6 +60,11 @@ struct service_ops {
 	int (*log_line)(struct service *service, const struct pod_name *name, const char *line, struct err *err);
 	/* Drop-in, plist, socket, failed state: all that is this pod's. The plane's template stays. */
 	int (*forget)(struct service *service, const struct pod_name *name, struct err *err);
+	/* From now on somebody watches for the end of the life that the record tells, and then has the pod taken down; in place of who did so far. NULL:
+	 * this manager cannot. */
+	int (*guard)(struct service *service, const struct service_unit *unit, struct err *err);
+	/* Nobody does any more. `id` is the generation that was guarded. */
+	int (*unguard)(struct service *service, const struct pod_name *name, const char *id, struct err *err);
 };
 struct service {
 	const struct service_ops *ops; /* first member of every backend's handle */

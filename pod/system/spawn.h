@@ -28,13 +28,14 @@ struct spawn {
 	size_t keep_count;
 	enum spawn_session session;
 	bool daemon;         /* forked twice, leads no session but is in a new one: no child of the caller and never one with a terminal */
+	bool sibling;        /* a child of the caller's parent, who reaps it: what a subreaper starts and is not to have; not with daemon. CLONE_PARENT */
 	int death_signal;    /* the child gets it when the calling thread ends, 0 none; not with daemon. PR_SET_PDEATHSIG */
 	int cgroup_fd;       /* directory of a cgroup2 to be born in, -1 none; best effort, see spawned.in_cgroup */
 };
 #define SPAWN_DEFAULT ((struct spawn){.cwd_fd = -1, .stdio = {SPAWN_NULL, SPAWN_NULL, SPAWN_NULL}, .cgroup_fd = -1})
 
 struct spawned {
-	pid_t pid;      /* 0 for a daemon */
+	pid_t pid;      /* 0 for a daemon; of a sibling not ours to wait for */
 	int pidfd;      /* owned by the caller, close-on-exec; -1 for a daemon or where the kernel has none */
 	bool in_cgroup; /* it was born in the group or moved itself there before exec */
 };

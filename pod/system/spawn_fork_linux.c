@@ -3,6 +3,7 @@
 #include <linux/close_range.h>
 #include <linux/sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -22,12 +23,12 @@ static void lift(int *fd)
 	close_quietly(low);
 }
 
-static pid_t clone_into(int cgroup_fd, int *pidfd)
+static pid_t clone_into(int cgroup_fd, bool sibling, int *pidfd)
 {
 	struct clone_args arguments = {
-		.flags = CLONE_PIDFD | (cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0),
+		.flags = CLONE_PIDFD | (cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0) | (sibling ? CLONE_PARENT : 0),
 		.pidfd = (uint64_t)(uintptr_t)pidfd,
-		.exit_signal = SIGCHLD,
+		.exit_signal = sibling ? 0 : SIGCHLD, /* a sibling has the caller's own */
 		.cgroup = (unsigned)(cgroup_fd >= 0 ? cgroup_fd : 0),
 	};
 	return (pid_t)syscall(SYS_clone3, &arguments, sizeof arguments);
@@ -44,7 +45,7 @@ pid_t spawn_fork(struct spawn_plan *plan, struct spawned *spawned)
 {
 	pid_t pid = -1;
 	if (plan->request->cgroup_fd >= 0) {
-		pid = clone_into(plan->request->cgroup_fd, &spawned->pidfd);
+		pid = clone_into(plan->request->cgroup_fd, plan->request->sibling, &spawned->pidfd);
 		run_child(plan, pid);
 		spawned->in_cgroup = pid > 0;
 		if (pid < 0 && errno != EAGAIN && errno != ENOMEM) {
@@ -53,12 +54,12 @@ pid_t spawn_fork(struct spawn_plan *plan, struct spawned *spawned)
 		}
 	}
 	if (pid < 0) {
-		pid = clone_into(-1, &spawned->pidfd);
+		pid = clone_into(-1, plan->request->sibling, &spawned->pidfd);
 		run_child(plan, pid);
 	}
 	if (pid < 0 && (errno == ENOSYS || errno == EPERM || errno == EINVAL)) {
 		spawned->pidfd = -1;
-		pid = fork();
+		pid = plan->request->sibling ? (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0) : fork();
 		run_child(plan, pid);
 		if (pid > 0)
 			spawned->pidfd = (int)syscall(SYS_pidfd_open, pid, 0U);

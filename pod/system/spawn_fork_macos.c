@@ -6,6 +6,10 @@
 pid_t spawn_fork(struct spawn_plan *plan, struct spawned *spawned)
 {
 	spawned->pidfd = -1;
+	if (plan->request->sibling) {
+		errno = ENOSYS;
+		return -1;
+	}
 	pid_t pid = fork();
 	if (pid == 0)
 		spawn_child(plan);

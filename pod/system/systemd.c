@@ -11,10 +11,12 @@
 #include "pod/system/logfile.h"
 #include "pod/system/process.h"
 #include "pod/system/systemd_files.h"
+#include "pod/system/systemd_guard.h"
 #include "pod/system/systemd_install.h"
 
 /* After SIGKILL the manager has this long to notice. */
 #define KILLED_MS 5000
+#define GUARD_MS 60000
 
 static struct systemd *systemd_of(struct service *service)
 {
@@ -42,7 +44,7 @@ static int ask(struct systemd *systemd, question ask_once, void *data, struct er
 	int r = systemd->manager.bus ? ask_once(systemd, data, &why) : -ENOTCONN;
 	if (r < 0 && bus_lost(r)) {
 		manager_close(&systemd->manager);
-		r = manager_open(&systemd->manager, &why);
+		r = manager_open(&systemd->manager, systemd->context.crowd, &why);
 		if (r == 0)
 			r = ask_once(systemd, data, &why);
 	}
@@ -58,7 +60,7 @@ static int backend_open(const struct service_context *context, struct service **
 		return err_code(err, -ENOMEM, "systemd", NULL);
 	systemd->service.ops = &service_systemd;
 	systemd->context = *context;
-	int r = manager_open(&systemd->manager, err);
+	int r = manager_open(&systemd->manager, context->crowd, err);
 	if (r == 0)
 		*ret_service = &TAKE_PTR(systemd)->service;
 	return r;
@@ -362,6 +364,37 @@ static int backend_forget(struct service *service, const struct pod_name *name, 
 	return others(systemd_of(service)) ? logfile_forget(systemd_of(service)->context.plane, name, err) : ask(systemd_of(service), forget_once, &copy, err);
 }
 
+/* ---- guard ---- */
+
+static int guard_once(struct systemd *systemd, void *data, struct err *err)
+{
+	return systemd_guard(systemd, data, deadline_in_ms(GUARD_MS), err);
+}
+
+static int backend_guard(struct service *service, const struct service_unit *unit, struct err *err)
+{
+	struct service_unit copy = *unit;
+	int r = ask(systemd_of(service), guard_once, &copy, err);
+	return r < 0 ? err_prepend(err, "nobody can watch for the end of its life") : 0;
+}
+
+struct unguard_question {
+	const struct pod_name *name;
+	const char *id;
+};
+
+static int unguard_once(struct systemd *systemd, void *data, struct err *err)
+{
+	const struct unguard_question *q = data;
+	return systemd_unguard(systemd, q->name, q->id, deadline_in_ms(GUARD_MS), err);
+}
+
+static int backend_unguard(struct service *service, const struct pod_name *name, const char *id, struct err *err)
+{
+	struct unguard_question q = {name, id};
+	return ask(systemd_of(service), unguard_once, &q, err);
+}
+
 const struct service_ops service_systemd = {
 	.name = "systemd",
 	.open = backend_open,
@@ -375,4 +408,6 @@ const struct service_ops service_systemd = {
 	.logs = backend_logs,
 	.log_line = backend_log_line,
 	.forget = backend_forget,
+	.guard = backend_guard,
+	.unguard = backend_unguard,
 };

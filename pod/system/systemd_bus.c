@@ -1,6 +1,7 @@
 #include "pod/system/systemd_bus.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,7 @@
 	F(bus_message_get_error) F(bus_message_get_path) F(bus_message_new_method_call) F(bus_message_read) \
 	F(bus_message_read_array) F(bus_message_read_basic) F(bus_message_skip) F(bus_message_unref) F(bus_new) \
 	F(bus_path_decode) F(bus_path_encode) F(bus_process) F(bus_set_address) F(bus_set_bus_client) \
-	F(bus_set_method_call_timeout) F(bus_slot_unref) F(bus_start) F(bus_unref) F(bus_wait)
+	F(bus_set_method_call_timeout) F(bus_slot_unref) F(bus_start) F(bus_unref) F(bus_wait) F(bus_add_match) F(bus_message_append_strv) F(bus_message_close_container) F(bus_message_open_container)
 #define SLOT(name) __typeof__(sd_##name) *name;
 #define NAMED(name) {"sd_" #name, &sd.name},
 
@@ -78,6 +79,7 @@ struct bus {
 	const char *sender; /* for matches; NULL on the manager's own socket, where messages carry none */
 	bus_listener listener;
 	void *listener_data;
+	bool hears_jobs, subscribed;
 };
 
 bool bus_lost(int code)
@@ -130,6 +132,122 @@ int bus_call(struct bus *bus, const struct bus_method *method, char *ret_path, s
 	if (r >= 0 && ret_path)
 		r = text_store(path, ret_path, size);
 	return r < 0 ? call_failed(r, &error, method->member, method->words[0], err) : 0;
+}
+
+/* ---- transient units ---- */
+
+static int append_text(sd_bus_message *call, const char *name, const char *value)
+{
+	return sd.bus_message_append(call, "(sv)", name, "s", value);
+}
+
+/* The manager replaces variables in the words of a command. */
+static char *without_variables(const char *word)
+{
+	char *out = malloc(2 * strlen(word) + 1), *at = out;
+	for (; out && *word; word++) {
+		if (*word == '$')
+			*at++ = '$';
+		*at++ = *word;
+	}
+	if (out)
+		*at = '\0';
+	return out;
+}
+
+static int append_words(sd_bus_message *call, const char *const *argv)
+{
+	int r = sd.bus_message_open_container(call, 'a', "s");
+	for (; r >= 0 && *argv; argv++) {
+		AUTO_FREE char *word = without_variables(*argv);
+		r = word ? sd.bus_message_append(call, "s", word) : -ENOMEM;
+	}
+	return r < 0 ? r : sd.bus_message_close_container(call);
+}
+
+static int append_command(sd_bus_message *call, const char *const *argv)
+{
+	static const struct {
+		char type;
+		const char *contents;
+	} levels[] = {{'r', "sv"}, {'v', "a(sasb)"}, {'a', "(sasb)"}, {'r', "sasb"}};
+	int r = 0;
+	for (size_t i = 0; r >= 0 && i < sizeof levels / sizeof *levels; i++) {
+		r = sd.bus_message_open_container(call, levels[i].type, levels[i].contents);
+		if (r >= 0 && i == 0)
+			r = sd.bus_message_append(call, "s", "ExecStart");
+	}
+	if (r >= 0)
+		r = sd.bus_message_append(call, "s", argv[0]);
+	if (r >= 0)
+		r = append_words(call, argv);
+	if (r >= 0)
+		r = sd.bus_message_append(call, "b", 0);
+	for (size_t i = 0; r >= 0 && i < sizeof levels / sizeof *levels; i++)
+		r = sd.bus_message_close_container(call);
+	return r;
+}
+
+static int append_environment(sd_bus_message *call, char *const *environment)
+{
+	int r = sd.bus_message_open_container(call, 'r', "sv");
+	if (r >= 0)
+		r = sd.bus_message_append(call, "s", "Environment");
+	if (r >= 0)
+		r = sd.bus_message_open_container(call, 'v', "as");
+	if (r >= 0)
+		r = sd.bus_message_append_strv(call, (char **)(uintptr_t)environment);
+	if (r >= 0)
+		r = sd.bus_message_close_container(call);
+	return r < 0 ? r : sd.bus_message_close_container(call);
+}
+
+static int append_transient(sd_bus_message *call, const struct bus_transient *transient)
+{
+	int r = sd.bus_message_append(call, "ss", transient->unit, "fail");
+	if (r >= 0)
+		r = sd.bus_message_open_container(call, 'a', "(sv)");
+	if (r >= 0)
+		r = append_text(call, "Description", transient->description);
+	if (r >= 0)
+		r = append_text(call, "Type", "exec");
+	if (r >= 0)
+		r = append_text(call, "Restart", "on-failure");
+	if (r >= 0)
+		r = append_text(call, "CollectMode", "inactive-or-failed");
+	if (r >= 0)
+		r = sd.bus_message_append(call, "(sv)", "RestartUSec", "t", UINT64_C(1000000));
+	if (r >= 0)
+		r = sd.bus_message_append(call, "(sv)", "TimeoutStopUSec", "t", UINT64_C(5000000));
+	if (r >= 0)
+		r = sd.bus_message_append(call, "(sv)", "UMask", "u", UINT32_C(0077));
+	if (r >= 0)
+		r = append_environment(call, transient->environment);
+	if (r >= 0)
+		r = append_command(call, transient->argv);
+	if (r >= 0)
+		r = sd.bus_message_close_container(call);
+	return r < 0 ? r : sd.bus_message_append(call, "a(sa(sv))", 0);
+}
+
+int bus_start_transient(struct bus *bus, const struct bus_transient *transient, char *ret_path, size_t size, struct err *err)
+{
+	AUTO_MESSAGE sd_bus_message *call = NULL, *reply = NULL;
+	AUTO_BUS_ERROR sd_bus_error error = SD_BUS_ERROR_NULL;
+	static const char member[] = "StartTransientUnit";
+	const char *path = NULL;
+	int r = sd.bus_message_new_method_call(bus->bus, &call, DESTINATION, MANAGER_PATH, MANAGER_INTERFACE, member);
+	if (r >= 0)
+		r = append_transient(call, transient);
+	if (r >= 0)
+		r = sd.bus_call(bus->bus, call, CALL_USEC, &error, &reply);
+	if (sd.bus_error_has_name(&error, "org.freedesktop.systemd1.UnitExists"))
+		return err_set(err, -EEXIST, "systemd", transient->unit, "a unit of this name is loaded");
+	if (r >= 0)
+		r = sd.bus_message_read_basic(reply, 'o', &path);
+	if (r >= 0)
+		r = text_store(path, ret_path, size);
+	return r < 0 ? call_failed(r, &error, member, transient->unit, err) : 0;
 }
 
 /* ---- connection ---- */
@@ -563,19 +681,40 @@ static int properties_changed(sd_bus_message *message, void *data, sd_bus_error 
 	return 0;
 }
 
-int bus_listen(struct bus *bus, bus_listener listener, void *data, struct err *err)
+/* A job's end names its unit behind a number, and sd-bus compares no argument behind one: so the ends of all jobs are heard. */
+static int match_jobs(struct bus *bus)
 {
+	int r = bus->hears_jobs ? 0 : sd.bus_match_signal(bus->bus, NULL, bus->sender, MANAGER_PATH, MANAGER_INTERFACE, "JobRemoved", job_removed, bus);
+	bus->hears_jobs = r >= 0;
+	return r;
+}
+
+static int match_removal(struct bus *bus, const char *unit)
+{
+	char rule[768];
+	int n = snprintf(rule, sizeof rule, "type='signal',%s%s%spath='" MANAGER_PATH "',interface='" MANAGER_INTERFACE "',member='UnitRemoved',arg0='%s'",
+			 bus->sender ? "sender='" : "", bus->sender ? bus->sender : "", bus->sender ? "'," : "", unit);
+	return n < 0 || (size_t)n >= sizeof rule ? -ENAMETOOLONG : sd.bus_add_match(bus->bus, NULL, rule, unit_removed, bus);
+}
+
+int bus_listen(struct bus *bus, const char *unit, bus_listener listener, void *data, struct err *err)
+{
+	AUTO_FREE char *path = NULL;
 	bus->listener = listener;
 	bus->listener_data = data;
-	int r = sd.bus_match_signal(bus->bus, NULL, bus->sender, MANAGER_PATH, MANAGER_INTERFACE, "JobRemoved", job_removed, bus);
+	int r = sd.bus_path_encode(UNITS_PATH, unit, &path);
 	if (r >= 0)
-		r = sd.bus_match_signal(bus->bus, NULL, bus->sender, MANAGER_PATH, MANAGER_INTERFACE, "UnitRemoved", unit_removed, bus);
+		r = match_jobs(bus);
 	if (r >= 0)
-		r = sd.bus_match_signal(bus->bus, NULL, bus->sender, NULL, PROPERTIES_INTERFACE, "PropertiesChanged", properties_changed, bus);
+		r = match_removal(bus, unit);
+	if (r >= 0)
+		r = sd.bus_match_signal(bus->bus, NULL, bus->sender, path, PROPERTIES_INTERFACE, "PropertiesChanged", properties_changed, bus);
 	if (r < 0)
 		return call_failed(r, &SD_BUS_ERROR_NULL, "AddMatch", NULL, err);
-	/* A manager sends its signals only to those who have asked for them. */
-	return bus_call(bus, &(struct bus_method){.member = "Subscribe"}, NULL, 0, err);
+	/* A manager sends its signals only to those who have asked for them, once. */
+	r = bus->subscribed ? 0 : bus_call(bus, &(struct bus_method){.member = "Subscribe"}, NULL, 0, err);
+	bus->subscribed = bus->subscribed || r == 0;
+	return r;
 }
 
 int bus_process(struct bus *bus, struct deadline until, struct err *err)

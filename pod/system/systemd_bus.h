@@ -30,6 +30,15 @@ struct bus_method {
 /* ret_path (may be NULL) takes the object path of the answer. -ENOENT: no such unit. -ETIMEDOUT. */
 int bus_call(struct bus *bus, const struct bus_method *method, char *ret_path, size_t size, struct err *err);
 
+/* A service without a unit file, which is gone when it has ended. */
+struct bus_transient {
+	const char *unit, *description;
+	const char *const *argv;     /* NULL-terminated, argv[0] an absolute path; a '$' in the others means itself */
+	char *const *environment;    /* NULL-terminated NAME=value */
+};
+/* Started again when it fails. -EEXIST: a unit of that name is loaded. */
+int bus_start_transient(struct bus *bus, const struct bus_transient *transient, char *ret_path, size_t size, struct err *err);
+
 enum bus_kind {
 	BUS_TEXT,     /* char[size]; -ENAMETOOLONG rather than cut */
 	BUS_U32,
@@ -76,6 +85,7 @@ struct bus_event {
 	} end; /* of BUS_UNIT_CHANGED */
 };
 typedef void (*bus_listener)(const struct bus_event *event, void *data);
-/* Once per connection, before the first job. Events come out of bus_process, which returns 1 when something was processed, 0 at the deadline. */
-int bus_listen(struct bus *bus, bus_listener listener, void *data, struct err *err);
+/* Events of this unit, from now on; several units may be listened to, all by one listener. Before the unit's first job, or a quick end is missed. Events
+ * come out of bus_process, which returns 1 when something was processed, 0 at the deadline. */
+int bus_listen(struct bus *bus, const char *unit, bus_listener listener, void *data, struct err *err);
 int bus_process(struct bus *bus, struct deadline until, struct err *err);

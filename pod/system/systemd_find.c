@@ -88,7 +88,7 @@ static int advise(const struct manager_host *host, struct err *err)
 	return refuse(err, REFUSAL_NO_MANAGER, NULL, "%s", sentence);
 }
 
-int manager_find(struct manager_addresses *ret_addresses, struct err *err)
+int manager_find(bool crowd, struct manager_addresses *ret_addresses, struct err *err)
 {
 	char runtime[512];
 	struct manager_host host;
@@ -97,8 +97,11 @@ int manager_find(struct manager_addresses *ret_addresses, struct err *err)
 	host_look(runtime, &host);
 	if (host.runtime_there && host.runtime_owner != host.uid)
 		return advise(&host, err);
+	if (crowd)
+		add_socket(&found, runtime, "bus", false);
 	add_socket(&found, runtime, "systemd/private", true);
-	add_socket(&found, runtime, "bus", false);
+	if (!crowd)
+		add_socket(&found, runtime, "bus", false);
 	if (!found.n)
 		add_environment(&found);
 	if (!found.n)

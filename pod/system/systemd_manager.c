@@ -41,11 +41,11 @@ static const struct bus_field definition_fields[] = {
 	FIELD(SERVICE_INTERFACE, "RestartPreventExitStatus", BUS_STATUSES, struct unit_definition, prevent),
 };
 
-int manager_open(struct manager *m, struct err *err)
+int manager_open(struct manager *m, bool crowd, struct err *err)
 {
 	struct manager_addresses addresses;
 	struct manager opened = {0};
-	int r = manager_find(&addresses, err);
+	int r = manager_find(crowd, &addresses, err);
 	if (r < 0)
 		return r;
 	r = bus_open(&addresses, &opened.bus, NULL);
@@ -141,11 +141,17 @@ static void heard(const struct bus_event *event, void *data)
 	}
 }
 
-static int listen_once(struct manager *m, struct err *err)
+/* A unit that falls out of the list is listened to anew, which costs a match and harms nothing. */
+static int listen_to(struct manager *m, const char *unit, struct err *err)
 {
-	int r = m->listening ? 0 : bus_listen(m->bus, heard, m, err);
-	m->listening = m->listening || r == 0;
-	return r;
+	if (strcmp(m->heard_of[0], unit) == 0 || strcmp(m->heard_of[1], unit) == 0)
+		return 0;
+	int r = bus_listen(m->bus, unit, heard, m, err);
+	if (r < 0)
+		return r;
+	memcpy(m->heard_of[1], m->heard_of[0], sizeof m->heard_of[1]);
+	(void)snprintf(m->heard_of[0], sizeof m->heard_of[0], "%s", unit);
+	return 0;
 }
 
 int manager_await_job(struct manager *m, const char *unit, struct deadline until, struct err *err)
@@ -165,7 +171,7 @@ int manager_await_job(struct manager *m, const char *unit, struct deadline until
 static int job_run(struct manager *m, const char *member, const char *unit, struct deadline until, struct err *err)
 {
 	/* Before the call, or a quick job's end would be missed. */
-	int r = listen_once(m, err);
+	int r = listen_to(m, unit, err);
 	if (r < 0)
 		return r;
 	m->job_done = false;
@@ -181,6 +187,35 @@ int manager_start(struct manager *m, const char *unit, struct deadline until, st
 int manager_stop(struct manager *m, const char *unit, struct deadline until, struct err *err)
 {
 	return job_run(m, "StopUnit", unit, until, err);
+}
+
+static int transient_once(struct manager *m, const struct bus_transient *transient, struct deadline until, struct err *err)
+{
+	int r = listen_to(m, transient->unit, err);
+	if (r < 0)
+		return r;
+	m->job_done = false;
+	r = bus_start_transient(m->bus, transient, m->job, sizeof m->job, err);
+	return r < 0 ? r : manager_await_job(m, transient->unit, until, err);
+}
+
+int manager_start_transient(struct manager *m, const struct bus_transient *transient, struct deadline until, struct err *err)
+{
+	struct backoff backoff = {0};
+	for (;;) {
+		struct err why = {0};
+		int r = transient_once(m, transient, until, &why);
+		if (r == -EEXIST && !deadline_passed(until)) {
+			r = manager_stop(m, transient->unit, until, &why);
+			if (r == 0 || r == -ENOENT) {
+				backoff_sleep(&backoff, until); /* the manager forgets it a moment after its end */
+				continue;
+			}
+		}
+		if (r < 0 && err)
+			*err = why;
+		return r;
+	}
 }
 
 int manager_kill(struct manager *m, const char *unit, struct err *err)
@@ -204,7 +239,7 @@ int manager_watch(struct manager *m, const char *unit, struct err *err)
 		m->end = (struct bus_end){0};
 	(void)snprintf(m->watched, sizeof m->watched, "%s", unit);
 	m->changed = false;
-	return listen_once(m, err);
+	return listen_to(m, unit, err);
 }
 
 struct bus_end manager_end(struct manager *m, const char *unit)

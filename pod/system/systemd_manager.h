@@ -12,7 +12,7 @@
 /* What is awaited on a connection. */
 struct manager {
 	struct bus *bus;
-	bool listening;
+	char heard_of[2][256]; /* the units that were listened to last */
 	char job[160]; /* object path, "" none */
 	char result[32];
 	bool job_done;
@@ -20,8 +20,8 @@ struct manager {
 	bool changed;
 	struct bus_end end; /* of its main process, as last told */
 };
-/* REFUSAL_NO_MANAGER with advice when no manager answers. */
-int manager_open(struct manager *manager, struct err *err);
+/* REFUSAL_NO_MANAGER with advice when no manager answers. `crowd` as in manager_find. */
+int manager_open(struct manager *manager, bool crowd, struct err *err);
 void manager_close(struct manager *manager);
 
 /* -ENOENT: the manager knows no such unit. */
@@ -44,6 +44,8 @@ int manager_list(struct manager *manager, const char *pattern, struct unit_entri
 /* Enqueue the job and wait for its end. -ENOENT no such unit (stop); -ETIMEDOUT: the job is still there; -EIO: it ended with another word than "done". */
 int manager_start(struct manager *manager, const char *unit, struct deadline until, struct err *err);
 int manager_stop(struct manager *manager, const char *unit, struct deadline until, struct err *err);
+/* A service without a unit file. One of that name that is loaded is stopped first. */
+int manager_start_transient(struct manager *manager, const struct bus_transient *transient, struct deadline until, struct err *err);
 /* Waits on for the job of the last call. */
 int manager_await_job(struct manager *manager, const char *unit, struct deadline until, struct err *err);
 

@@ -40,6 +40,8 @@ static void check_same_spec(const struct spec *a, const struct spec *b)
 	MUST(a->port == b->port && a->port_auto == b->port_auto && a->approval == b->approval && a->crons == b->crons);
 	MUST(a->embeddings == b->embeddings && a->created == b->created && a->backend == b->backend);
 	MUST(a->health.kind == b->health.kind && !strcmp(a->health.path, b->health.path) && a->health.kirocrew == b->health.kirocrew);
+	MUST(a->life.owner.pid == b->life.owner.pid && a->life.owner.start == b->life.owner.start && !strcmp(a->life.owner.boot, b->life.owner.boot));
+	MUST(a->life.limit.epoch_s == b->life.limit.epoch_s && a->life.limit.boot_ms == b->life.limit.boot_ms);
 	MUST(a->exec.n == b->exec.n);
 	for (size_t i = 0; i < a->exec.n; i++)
 		MUST(!strcmp(a->exec.v[i], b->exec.v[i]));
@@ -55,6 +57,7 @@ static void check_spec(const struct record *record)
 		return;
 	}
 	MUST(spec.port >= 0 && spec.port <= 65535 && spec.created >= 0 && spec.warning_count <= SPEC_WARNINGS);
+	MUST(spec.life.owner.pid >= 0 && spec.life.limit.epoch_s >= 0);
 	MUST(!spec.checkout || *spec.checkout == '/');
 	MUST(record_copy(record, &copy, NULL) == 0);
 	if (spec_to_record(&spec, &copy, NULL) < 0) /* the sixth key too many */

@@ -1,0 +1,52 @@
+#include "pod/system/life.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "pod/system/process.h"
+
+int life_clock_read(struct life_clock *ret_clock, struct err *err)
+{
+	struct life_clock now = {0};
+	struct timespec epoch;
+	(void)clock_gettime(CLOCK_REALTIME, &epoch);
+	now.epoch_ms = (int64_t)epoch.tv_sec * 1000 + epoch.tv_nsec / 1000000;
+	int r = life_boot_read(&now, err);
+	if (r == 0)
+		*ret_clock = now;
+	return r;
+}
+
+int life_owner_read(pid_t pid, const struct life_clock *now, struct life_owner *ret_owner, struct err *err)
+{
+	struct process process;
+	struct life_owner owner = {.pid = pid};
+	int r = process_read(pid, &process, err);
+	if (r < 0)
+		return r;
+	if (!process_is_live(&process))
+		return err_set(err, -ESRCH, "owner", NULL, "it has ended, and its parent has not noticed yet");
+	if (!process.start)
+		return err_set(err, -EACCES, "owner", NULL, "/proc does not tell when it was started");
+	owner.start = process.start;
+	memcpy(owner.boot, now->boot, sizeof owner.boot);
+	*ret_owner = owner;
+	return 0;
+}
+
+enum life_end life_look(const struct life *life, const struct life_clock *now)
+{
+	struct life_owner owner = {0};
+	if (life->owner.pid)
+		(void)life_owner_read(life->owner.pid, now, &owner, NULL);
+	return life_judge(life, now, owner.start);
+}
+
+enum life_end life_look_now(const struct life *life)
+{
+	struct life_clock now;
+	if (!life_is_bounded(life) || life_clock_read(&now, NULL) < 0)
+		return LIFE_LASTS;
+	return life_look(life, &now);
+}
