@@ -35,6 +35,7 @@ const struct flag_entry flag_table[FLAGS] = {
 	[FLAG_ENV] = {"env", 0, "K=V", "a variable of the server; may be given several times"},
 	[FLAG_OWNER] = {"owner", 0, "PID", "take the pod down when this process ends; `none`: no more"},
 	[FLAG_TTL] = {"ttl", 0, "AGE", "take the pod down after this time: 90s, 15m, 3h, 2d; `none`: no more"},
+	[FLAG_PAYLOAD] = {"payload", 0, "WORDS", "what the pod runs, split as a shell would; without it the KiroCrew checkout"},
 	[FLAG_HELP] = {"help", 'h', NULL, "print this help"},
 };
 

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "cmd/print.h"
-#include "cmd/verbs.h"
-#include "pod/lifecycle/up.h"
+#include "cmd/up.h"
 #include "pod/model/refusal.h"
 
 static void cleanup_report(struct up_report *report) { up_report_free(report); }
@@ -26,7 +25,7 @@ static int life_from(const struct arguments *arguments, struct life_wish *wish, 
 	return r;
 }
 
-static int request_from(const struct arguments *arguments, struct up_request *request, struct err *err)
+int up_request_from(const struct arguments *arguments, struct up_request *request, struct err *err)
 {
 	int wait_secs = 0;
 	int r = argument_name(arguments, 0, &request->name, err);
@@ -40,8 +39,6 @@ static int request_from(const struct arguments *arguments, struct up_request *re
 		r = life_from(arguments, &request->life, err);
 	request->wait_secs = wait_secs;
 	request->checkout = arguments->value[FLAG_CHECKOUT];
-	request->command = arguments->command;
-	request->command_count = arguments->command_count;
 	request->port = arguments->value[FLAG_PORT];
 	request->seed = arguments->value[FLAG_SEED];
 	request->health = arguments->value[FLAG_HEALTH];
@@ -82,19 +79,26 @@ static void print_report_json(const struct up_report *report)
 	print_json(object);
 }
 
+void up_tell(const struct up_report *report)
+{
+	for (size_t i = 0; i < report->warnings.n; i++)
+		print_note("%s", report->warnings.v[i]);
+	print_tail(report->log_tail);
+}
+
 static int run_up(const struct arguments *arguments, struct err *err)
 {
 	AUTO_SESSION struct session session = {.root = PIN_NONE, .pods_dir = PIN_NONE};
 	__attribute__((cleanup(cleanup_report))) struct up_report report = {0};
 	struct up_request request = {0};
-	int r = request_from(arguments, &request, err);
+	int r = up_request_from(arguments, &request, err);
+	request.command = arguments->command;
+	request.command_count = arguments->command_count;
 	if (r == 0)
 		r = session_open(arguments->config, &session, err);
 	if (r == 0)
 		r = up(&session, &request, &report, err);
-	for (size_t i = 0; i < report.warnings.n; i++)
-		print_note("%s", report.warnings.v[i]);
-	print_tail(report.log_tail);
+	up_tell(&report);
 	if (r < 0)
 		return r;
 	if (arguments->value[FLAG_JSON])
@@ -111,8 +115,7 @@ const struct verb verb_up = {
 	.summary = "Make a pod, or find it running, and return when it answers",
 	.details = "Without a command the pod runs the KiroCrew checkout of that name. In the command's words {port}, {home}, {os_home} and\n"
 		   "{name} are replaced; {{ is a literal {.",
-	.flags = FLAG(JSON) | FLAG(CHECKOUT) | FLAG(PORT) | FLAG(SEED) | FLAG(HEALTH) | FLAG(WAIT_SECS) | FLAG(MEMORY_MAX) | FLAG(CPU_QUOTA) |
-		 FLAG(APPROVAL) | FLAG(CRONS) | FLAG(NO_EMBEDDINGS) | FLAG(BACKEND) | FLAG(OWNER) | FLAG(TTL),
+	.flags = UP_FLAGS | FLAG(JSON) | FLAG(OWNER),
 	.names_min = 1,
 	.names_max = 1,
 	.command = true,

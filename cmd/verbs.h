@@ -10,7 +10,7 @@
 enum flag {
 	FLAG_JSON, FLAG_CHECKOUT, FLAG_PORT, FLAG_SEED, FLAG_HEALTH, FLAG_WAIT_SECS, FLAG_MEMORY_MAX, FLAG_CPU_QUOTA, FLAG_APPROVAL, FLAG_CRONS,
 	FLAG_NO_EMBEDDINGS, FLAG_BACKEND, FLAG_ALL, FLAG_STOP_SECS, FLAG_OLDER_THAN, FLAG_DRY_RUN, FLAG_LINES, FLAG_FOLLOW, FLAG_FOR, FLAG_AGENT, FLAG_TIMEOUT, FLAG_NO_SANDBOX,
-	FLAG_ENV, FLAG_OWNER, FLAG_TTL, FLAG_HELP,
+	FLAG_ENV, FLAG_OWNER, FLAG_TTL, FLAG_PAYLOAD, FLAG_HELP,
 	FLAGS,
 };
 
@@ -60,5 +60,5 @@ int argument_number(const struct arguments *arguments, enum flag flag, int min, 
 int argument_age(const char *text, int64_t *ret_secs, struct err *err); /* 90s 15m 3h 2d */
 
 #define FLAG(name) (1UL << FLAG_##name)
-extern const struct verb verb_up, verb_down, verb_ls, verb_status, verb_prune, verb_logs, verb_exec, verb_url, verb_env, verb_scenarios,
+extern const struct verb verb_up, verb_run, verb_down, verb_ls, verb_status, verb_prune, verb_logs, verb_exec, verb_url, verb_env, verb_scenarios,
 	verb_install, verb_render, verb_probe, verb_mcp, verb_boot, verb_keep, verb_watch;

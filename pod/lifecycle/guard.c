@@ -1,7 +1,6 @@
 #include "pod/lifecycle/guard.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -70,18 +69,18 @@ static int await_end(struct session *session, const struct pod_name *name, const
 	if (recorded(session, name, &spec) < 0 || strcmp(spec.id, id) != 0 || !life_is_bounded(&spec.life))
 		return 0;
 	int r = vigil_open(&spec.life, &vigil, err);
-	while (r == 0 && vigil_look(&vigil) == LIFE_LASTS) {
-		struct pollfd polled[] = {{.fd = vigil.owner, .events = POLLIN}, {.fd = vigil.timer, .events = POLLIN}};
-		if (poll(polled, 2, -1) < 0 && errno != EINTR)
-			r = err_code(err, -errno, "poll", NULL);
-	}
+	if (r == 0)
+		r = vigil_await(&vigil, err);
 	*ret_over = r == 0;
 	return r;
 }
 
 static void pause_for(int64_t ms)
 {
-	(void)poll(NULL, 0, (int)ms);
+	struct deadline until = deadline_in_ms(ms);
+	struct backoff backoff = {.ms = 50};
+	while (!deadline_passed(until))
+		backoff_sleep(&backoff, until);
 }
 
 static bool others_work_on_it(const struct err *why)

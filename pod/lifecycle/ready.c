@@ -91,11 +91,20 @@ static bool see_life(struct watch *w)
 	return w->seen.life != LIFE_LASTS;
 }
 
+static bool see_interruption(struct watch *w)
+{
+	const struct foreground *foreground = w->session->foreground;
+	if (!foreground || !foreground_asked_to_end(foreground))
+		return false;
+	w->seen.end = READY_INTERRUPTED;
+	return true;
+}
+
 static int see(struct watch *w, bool *ret_over, struct err *err)
 {
 	int r = see_end(w, ret_over, err);
 	if (r == 0 && !*ret_over)
-		*ret_over = see_life(w);
+		*ret_over = see_life(w) || see_interruption(w);
 	if (r < 0 || *ret_over || w->seen.unit.active != UNIT_ACTIVE)
 		return r;
 	if (w->spec->health.kind != HEALTH_NONE)

@@ -12,6 +12,7 @@ enum ready_end {
 	READY_UNHEALTHY, /* answers, but with a bad status */
 	READY_TIMEOUT,
 	READY_LIFE_OVER, /* its owner is gone, or its time is over */
+	READY_INTERRUPTED, /* whoever waits was asked to end */
 };
 struct ready {
 	enum ready_end end;

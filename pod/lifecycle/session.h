@@ -4,6 +4,7 @@
 #include "fsops/err.h"
 #include "fsops/lock.h"
 #include "fsops/pin.h"
+#include "pod/system/foreground.h"
 #include "pod/system/service.h"
 #include "pod/system/surroundings.h"
 
@@ -12,6 +13,7 @@ struct session {
 	struct pin root, pods_dir; /* fd -1: not there */
 	struct service *services[BACKEND_NULL + 1]; /* by backend, opened when first used */
 	struct service_context context;
+	const struct foreground *foreground; /* NULL: signals have their usual way with this process */
 };
 int session_open(const char *config, struct session *ret_session, struct err *err); /* makes nothing */
 int session_make_plane(struct session *session, struct err *err);                  /* root and pods dir exist afterwards, 0700 */

@@ -270,6 +270,8 @@ static int explain(struct ascent *a, const struct ready *ready, struct err *err)
 	case READY_LIFE_OVER:
 		life_end_describe(&a->spec.life, ready->life, end, sizeof end);
 		return err_set(err, -EOWNERDEAD, "up", name, "%s before it was ready; nothing of it is kept", end);
+	case READY_INTERRUPTED:
+		return err_set(err, -EINTR, "up", name, "interrupted before it was ready; nothing of it is kept");
 	case READY_TIMEOUT:
 		break;
 	}
@@ -416,6 +418,7 @@ static int ascend(struct ascent *a, const struct pod_facts *facts, const struct 
 {
 	int r = decide_spec(a, err);
 	a->spec.backend = a->report->backend;
+	(void)snprintf(a->report->id, sizeof a->report->id, "%s", a->spec.id);
 	if (r == 0)
 		r = quiet_unit(a, facts, err);
 	if (r == 0 && plan->fresh)
@@ -446,6 +449,8 @@ static int up_locked(struct ascent *a, struct err *err)
 		r = choose_service(a, sight.facts.spec.backend, err);
 	if (r == 0)
 		r = check_guard(a, err);
+	if (r == 0 && a->request->only_new && pod_exists(&sight.facts))
+		r = refuse(err, REFUSAL_EXISTS, a->request->name.text, "it is %s", pod_state_name(sight.state));
 	if (r == 0)
 		r = up_decide(&sight.facts, &plan, err);
 	if (r == 0)

@@ -1,6 +1,7 @@
 #include "pod/system/life.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <time.h>
 
@@ -49,4 +50,14 @@ enum life_end life_look_now(const struct life *life)
 	if (!life_is_bounded(life) || life_clock_read(&now, NULL) < 0)
 		return LIFE_LASTS;
 	return life_look(life, &now);
+}
+
+int vigil_await(struct vigil *vigil, struct err *err)
+{
+	while (vigil_look(vigil) == LIFE_LASTS) {
+		struct pollfd polled[] = {{.fd = vigil->owner, .events = POLLIN}, {.fd = vigil->timer, .events = POLLIN}};
+		if (poll(polled, 2, -1) < 0 && errno != EINTR)
+			return err_code(err, -errno, "poll", NULL);
+	}
+	return 0;
 }

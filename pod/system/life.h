@@ -23,6 +23,8 @@ struct vigil {
 int vigil_open(const struct life *life, struct vigil *ret_vigil, struct err *err);
 /* Looks again after something was readable. */
 enum life_end vigil_look(struct vigil *vigil);
+/* Waits, however long, until it is over. */
+int vigil_await(struct vigil *vigil, struct err *err);
 void vigil_close(struct vigil *vigil);
 #define AUTO_VIGIL __attribute__((cleanup(vigil_close)))
 
