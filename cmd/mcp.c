@@ -17,12 +17,12 @@ struct action {
 
 static int declared(const struct arguments *arguments, struct environment *env, struct err *err)
 {
-	for (size_t i = 0; i < arguments->pair_count; i++) {
+	for (size_t i = 0; i < arguments->repeated_count; i++) {
 		char key[256];
-		const char *equals = strchr(arguments->pairs[i], '=');
-		if (!equals || equals == arguments->pairs[i] || (size_t)(equals - arguments->pairs[i]) >= sizeof key)
-			return refuse(err, REFUSAL_USAGE, arguments->pairs[i], "--env takes NAME=value");
-		(void)snprintf(key, sizeof key, "%.*s", (int)(equals - arguments->pairs[i]), arguments->pairs[i]);
+		const char *equals = strchr(arguments->repeated[i], '=');
+		if (!equals || equals == arguments->repeated[i] || (size_t)(equals - arguments->repeated[i]) >= sizeof key)
+			return refuse(err, REFUSAL_USAGE, arguments->repeated[i], "--env takes NAME=value");
+		(void)snprintf(key, sizeof key, "%.*s", (int)(equals - arguments->repeated[i]), arguments->repeated[i]);
 		int r = environment_set(env, key, equals + 1, err);
 		if (r < 0)
 			return r;
@@ -126,7 +126,7 @@ static int run_mcp(const struct arguments *arguments, struct err *err)
 		return refuse(err, REFUSAL_USAGE, arguments->names[0], "`mcp` does add, rm, ls and run");
 	if (arguments->name_count != action->operands + 1 || arguments->has_command != action->command)
 		return refuse(err, REFUSAL_USAGE, "mcp", "usage: kirocrew-pod mcp %s", action->usage);
-	if (arguments->pair_count && !action->command)
+	if (arguments->repeated_count && !action->command)
 		return refuse(err, REFUSAL_USAGE, "--env", "it belongs to `mcp add`");
 	int r = argument_name(arguments, 1, &name, err);
 	if (r == 0)

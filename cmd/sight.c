@@ -1,7 +1,7 @@
 #include "cmd/sight.h"
 
+#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "cmd/print.h"
@@ -87,25 +87,53 @@ struct json *stranger_json(const struct session *session, const char *entry)
 	return object;
 }
 
-void sight_heading(void)
+#define COLUMN(title, ...) {.heading = title, __VA_ARGS__}
+static const struct table_column columns[] = {
+	COLUMN("NAME", .rank = 0),		  COLUMN("STATE", .toned = true),	   COLUMN("PORT", .right = true, .rank = 1),
+	COLUMN("HEALTH", .rank = 4),		  COLUMN("PID", .right = true, .rank = 6), COLUMN("AGE", .right = true, .rank = 5),
+	COLUMN("OWNER", .right = true, .rank = 3), COLUMN("LEFT", .right = true, .rank = 2), COLUMN("REASON", .rank = 0),
+};
+#define COLUMNS (sizeof columns / sizeof *columns)
+
+struct table sight_table(void)
 {
-	print_out("%-20s %-10s %5s %-9s %7s %5s  %s\n", "NAME", "STATE", "PORT", "HEALTH", "PID", "AGE", "REASON");
+	return (struct table){.columns = columns, .n = COLUMNS};
 }
 
-void sight_line(const struct sight *sight)
+static enum tone tone_of(enum pod_state state)
 {
-	char health[32], age[32], pid[16] = "-";
+	static const enum tone tones[POD_STATES] = {
+		[POD_UP] = TONE_GOOD,	   [POD_STARTING] = TONE_BUSY, [POD_RESTARTING] = TONE_BUSY, [POD_FAILED] = TONE_BAD,  [POD_REFUSED] = TONE_BAD,
+		[POD_FOREIGN] = TONE_BAD, [POD_STOPPED] = TONE_PLAIN, [POD_ORPHAN] = TONE_BUSY,	     [POD_UNFINISHED] = TONE_BUSY,
+	};
+	return tones[state];
+}
+
+static void life_text(const struct pod_facts *facts, char owner[32], char left[32])
+{
+	const struct life *life = &facts->spec.life;
+	*owner = *left = '\0';
+	if (life->owner.pid)
+		(void)snprintf(owner, 32, "%d%s", (int)life->owner.pid, facts->life_end == LIFE_OWNER_GONE ? " gone" : "");
+	if (facts->left_ms != INT64_MAX)
+		age_text(facts->left_ms / 1000, left, 32);
+}
+
+int sight_row(struct table *table, const struct sight *sight)
+{
+	char health[32], age[32], pid[16] = "-", port[16], owner[32], left[32];
 	sight_health(&sight->facts, health, sizeof health);
 	age_text(age_of(sight), age, sizeof age);
+	life_text(&sight->facts, owner, left);
+	(void)snprintf(port, sizeof port, "%d", sight->facts.port);
 	if (sight->facts.unit.main_pid)
 		(void)snprintf(pid, sizeof pid, "%d", (int)sight->facts.unit.main_pid);
-	print_out("%-20s %-10s %5d %-9s %7s %5s  ", sight->facts.name.text, pod_state_name(sight->state), sight->facts.port, health, pid, age);
-	print_text(sight->reason, strlen(sight->reason));
-	print_out("\n");
+	const char *const texts[COLUMNS] = {sight->facts.name.text, pod_state_name(sight->state), port, health, pid, age, owner, left, sight->reason};
+	return table_add(table, texts, tone_of(sight->state));
 }
 
-void stranger_line(const char *entry)
+int stranger_row(struct table *table, const char *entry)
 {
-	print_text(entry, strlen(entry));
-	print_out(" %s " STRANGER "\n", pod_state_name(POD_FOREIGN));
+	const char *const texts[COLUMNS] = {entry, pod_state_name(POD_FOREIGN), "-", "-", "-", "-", "", "", STRANGER};
+	return table_add(table, texts, TONE_BAD);
 }

@@ -3,10 +3,11 @@
 
 #include "pod/lifecycle/look.h"
 #include "pod/model/json.h"
+#include "pod/model/table.h"
 
 struct json *sight_json(const struct session *session, const struct sight *sight);
 struct json *stranger_json(const struct session *session, const char *entry);
-void sight_heading(void);
-void sight_line(const struct sight *sight);
-void stranger_line(const char *entry);
+struct table sight_table(void); /* without rows; OWNER and LEFT show where a pod has one */
+int sight_row(struct table *table, const struct sight *sight);
+int stranger_row(struct table *table, const char *entry);
 void sight_health(const struct pod_facts *facts, char *out, size_t size); /* "ok", "503", "no answer", "-" */

@@ -1,10 +1,21 @@
-#include <stdio.h>
-#include <string.h>
+#include <errno.h>
 
 #include "cmd/print.h"
+#include "cmd/screen.h"
 #include "cmd/sight.h"
 #include "cmd/verbs.h"
 #include "pod/model/refusal.h"
+
+/* The whole reason, however long. */
+static int print_line(const struct sight *sight, struct err *err)
+{
+	AUTO_TABLE struct table table = sight_table();
+	struct screen screen = screen_look();
+	if (sight_row(&table, sight) < 0)
+		return err_code(err, -ENOMEM, "status", NULL);
+	table_print(&table, &screen, false, 0);
+	return EXIT_DONE;
+}
 
 static int run_status(const struct arguments *arguments, struct err *err)
 {
@@ -20,12 +31,9 @@ static int run_status(const struct arguments *arguments, struct err *err)
 		return r;
 	if (!pod_exists(&sight.facts))
 		return refuse(err, REFUSAL_NO_SUCH_POD, name.text, NULL);
-	if (arguments->value[FLAG_JSON]) {
-		print_json(sight_json(&session, &sight));
-	} else {
-		sight_heading();
-		sight_line(&sight);
-	}
+	if (!arguments->value[FLAG_JSON])
+		return print_line(&sight, err);
+	print_json(sight_json(&session, &sight));
 	return EXIT_DONE;
 }
 

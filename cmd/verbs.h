@@ -10,7 +10,7 @@
 enum flag {
 	FLAG_JSON, FLAG_CHECKOUT, FLAG_PORT, FLAG_SEED, FLAG_HEALTH, FLAG_WAIT_SECS, FLAG_MEMORY_MAX, FLAG_CPU_QUOTA, FLAG_APPROVAL, FLAG_CRONS,
 	FLAG_NO_EMBEDDINGS, FLAG_BACKEND, FLAG_ALL, FLAG_STOP_SECS, FLAG_OLDER_THAN, FLAG_DRY_RUN, FLAG_LINES, FLAG_FOLLOW, FLAG_FOR, FLAG_AGENT, FLAG_TIMEOUT, FLAG_NO_SANDBOX,
-	FLAG_ENV, FLAG_OWNER, FLAG_TTL, FLAG_PAYLOAD, FLAG_HELP,
+	FLAG_ENV, FLAG_OWNER, FLAG_TTL, FLAG_PAYLOAD, FLAG_STATE, FLAG_WATCH, FLAG_HELP,
 	FLAGS,
 };
 
@@ -19,16 +19,17 @@ struct flag_entry {
 	char letter;       /* short form, 0 none */
 	const char *value; /* its value in help, NULL: takes none */
 	const char *help;
+	bool repeats;      /* may be given several times */
 };
 extern const struct flag_entry flag_table[FLAGS];
 
-#define ENV_PAIRS_MAX 64
+#define REPEATED_MAX 64
 /* What stood on the command line, after the verb. */
 struct arguments {
 	const char *config;        /* of --config, before the verb */
 	const char *value[FLAGS];  /* "" for a flag without a value; NULL: absent */
-	const char *pairs[ENV_PAIRS_MAX]; /* every --env, in order */
-	size_t pair_count;
+	const char *repeated[REPEATED_MAX]; /* every value of the verb's flag that may be given several times, in order */
+	size_t repeated_count;
 	char **names;              /* operands */
 	size_t name_count;
 	char **command;            /* words after `--` */

@@ -297,7 +297,7 @@ class Input(PlaneTest):
         self.assertIn(self.root, self.one_line(failed))
 
     def test_usage_faults_are_2_and_one_line(self):
-        for words in (("nonsense",), ("up",), ("up", "a", "b"), ("up", "a", "--no-such-flag"), ("up", "a", "--"), ("ls", "x"), ("status",), ("exec", "a"),
+        for words in (("nonsense",), ("up",), ("up", "a", "b"), ("up", "a", "--no-such-flag"), ("up", "a", "--"), ("ls", "-x"), ("ls", "a@b"), ("ls", "--state", "x"), ("status",), ("exec", "a"),
                       ("render", "a"), ("render", "a", "--for", "upstart"), ("prune", "--older-than", "soon"), ("prune", "--all", "--older-than", "3d"),
                       ("up", "a", "--backend", "upstart", "--", "true"), ("up", "a", "--health", "ping", "--", "/bin/true"),
                       ("up", "a", "--memory-max", "lots", "--", "/bin/true"), ("up", "a", "--cpu-quota", "fast", "--", "/bin/true"),
