@@ -13,7 +13,7 @@
 
 const struct verb *const verb_table[] = {
 	&verb_up,  &verb_run, &verb_down, &verb_ls,        &verb_status,  &verb_prune,  &verb_logs, &verb_exec, &verb_url,
-	&verb_env, &verb_scenarios, &verb_install, &verb_render, &verb_probe, &verb_mcp, &verb_boot, &verb_keep, &verb_watch, NULL,
+	&verb_env, &verb_scenarios, &verb_install, &verb_render, &verb_probe, &verb_mcp, &verb_doctor, &verb_boot, &verb_keep, &verb_watch, NULL,
 };
 
 const struct verb *verb_find(const char *name)

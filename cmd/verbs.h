@@ -62,4 +62,4 @@ int argument_age(const char *text, int64_t *ret_secs, struct err *err); /* 90s 1
 
 #define FLAG(name) (1UL << FLAG_##name)
 extern const struct verb verb_up, verb_run, verb_down, verb_ls, verb_status, verb_prune, verb_logs, verb_exec, verb_url, verb_env, verb_scenarios,
-	verb_install, verb_render, verb_probe, verb_mcp, verb_boot, verb_keep, verb_watch;
+	verb_install, verb_render, verb_probe, verb_mcp, verb_doctor, verb_boot, verb_keep, verb_watch;

@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define AGENT_DEFAULT "kiro-cli acp"
-
 bool agent_expected(const struct spec *spec, const struct ini *settings)
 {
 	return spec->exec.n == 0 || settings->agent_exec;

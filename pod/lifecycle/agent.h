@@ -4,6 +4,8 @@
 #include "pod/lifecycle/residence.h"
 #include "pod/system/viability.h"
 
+#define AGENT_DEFAULT "kiro-cli acp" /* where no INI names one */
+
 /* A KiroCrew checkout has one; a command payload only if an INI names it. */
 bool agent_expected(const struct spec *spec, const struct ini *settings);
 

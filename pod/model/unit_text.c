@@ -115,3 +115,22 @@ int unit_text_pods_dir(const char *text, char ret_path[PLANE_PATH_MAX])
 	memcpy(ret_path, pods_dir, strlen(pods_dir) + 1);
 	return 0;
 }
+
+/* ExecStart="/a/b" …: in a program's path nothing is escaped but %, which is doubled. */
+int unit_text_program(const char *text, char ret_path[PLANE_PATH_MAX])
+{
+	char path[PLANE_PATH_MAX];
+	const char *at = strstr(text, "\nExecStart=\"");
+	size_t n = 0;
+	if (!at)
+		return -EBADMSG;
+	for (at += strlen("\nExecStart=\""); *at && *at != '"' && *at != '\n' && n + 1 < sizeof path; at++) {
+		path[n++] = *at;
+		at += at[0] == '%' && at[1] == '%';
+	}
+	if (*at != '"')
+		return -EBADMSG;
+	path[n] = '\0';
+	memcpy(ret_path, path, n + 1);
+	return 0;
+}

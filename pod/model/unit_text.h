@@ -48,3 +48,5 @@ bool unit_text_same_plane(const char *text, const char *rendered);
 /* The pods dir that a template, as found on disk, was rendered for: whose pods its units are. -ENOENT: it says nothing of a plane;
  * -EBADMSG: what it says is not what was rendered, or is too long. */
 int unit_text_pods_dir(const char *text, char ret_path[PLANE_PATH_MAX]);
+/* The program that a template, as found on disk, starts. -EBADMSG: it says none, or not as we would write it. */
+int unit_text_program(const char *text, char ret_path[PLANE_PATH_MAX]);

@@ -25,6 +25,8 @@ struct sandbox_program {
 /* Looked for in fixed directories, never in a PATH: of root, writable for root alone. Asked once what it can do (2 s at most). */
 void sandbox_find(struct sandbox_program *ret_program);
 void sandbox_find_in(const char *const *directories, struct sandbox_program *ret_program); /* NULL-terminated */
+/* Makes an empty sandbox with itself inside: 0 when that works (2 s at most), else -ENOTSUP with its own words. Nothing stays. */
+int sandbox_try(const struct sandbox_program *program, struct err *err);
 struct sandbox_program sandbox_none(void); /* --no-sandbox: SANDBOX_OFF */
 
 struct sandbox_request {

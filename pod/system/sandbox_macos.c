@@ -20,6 +20,11 @@ void sandbox_find(struct sandbox_program *ret_program)
 	sandbox_find_in(NULL, ret_program);
 }
 
+int sandbox_try(const struct sandbox_program *program, struct err *err)
+{
+	return err_set(err, -ENOTSUP, "sandbox", program->path, WHY);
+}
+
 struct sandbox_program sandbox_none(void)
 {
 	struct sandbox_program program;

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -48,30 +49,56 @@ static size_t read_all(int fd, char *out, size_t size, struct deadline until)
 	return len;
 }
 
-/* Its own list of options is the only thing that all versions and builds have in common. */
-static bool knows(const char *path, const char *option)
+/* What it says, on either stream, when it is run with these words behind its path; "" when it cannot be run. */
+static void ask(const char *path, char *const *words, char *out, size_t size)
 {
-	static char help[] = "--help", locale[] = "LC_ALL=C";
-	char text[HELP_BYTES_MAX], word[256];
+	static char locale[] = "LC_ALL=C";
+	char *argv[16] = {(char *)(uintptr_t)path};
+	size_t n = 1;
 	int ends[2];
+	*out = '\0';
+	while (words[n - 1] && n + 1 < sizeof argv / sizeof *argv) {
+		argv[n] = words[n - 1];
+		n++;
+	}
 	if (pipe2(ends, O_CLOEXEC) < 0)
-		return false;
+		return;
 	AUTO_CLOSE int from = ends[0], to = ends[1];
-	(void)snprintf(word, sizeof word, "%s", path);
 	struct spawn spec = SPAWN_DEFAULT;
 	spec.program = path;
-	spec.argv = (char *[]){word, help, NULL};
+	spec.argv = argv;
 	spec.envp = (char *[]){locale, NULL};
 	spec.stdio[1] = spec.stdio[2] = to;
 	struct spawned child;
 	if (spawn(&spec, &child, NULL) < 0)
-		return false;
+		return;
 	close_quietly(take_fd(&to));
-	(void)read_all(from, text, sizeof text, deadline_in_ms(HELP_MS));
+	(void)read_all(from, out, size, deadline_in_ms(HELP_MS));
 	(void)kill(child.pid, SIGKILL);
 	(void)spawn_reap(child.pid);
 	close_quietly(child.pidfd);
+}
+
+/* Its own list of options is the only thing that all versions and builds have in common. */
+static bool knows(const char *path, const char *option)
+{
+	char text[HELP_BYTES_MAX];
+	ask(path, (char *[]){(char[]){"--help"}, NULL}, text, sizeof text);
 	return strstr(text, option) != NULL;
+}
+
+int sandbox_try(const struct sandbox_program *program, struct err *err)
+{
+	char text[4096], inner[sizeof program->path];
+	(void)snprintf(inner, sizeof inner, "%s", program->path);
+	ask(program->path,
+	    (char *[]){(char[]){"--unshare-user"}, (char[]){"--unshare-pid"}, (char[]){"--cap-drop"}, (char[]){"ALL"}, (char[]){"--dev-bind"}, (char[]){"/"},
+		       (char[]){"/"}, (char[]){"--proc"}, (char[]){"/proc"}, (char[]){"--"}, inner, (char[]){"--version"}, NULL},
+	    text, sizeof text);
+	if (strncmp(text, "bubblewrap ", strlen("bubblewrap ")) == 0)
+		return 0;
+	text[strcspn(text, "\n")] = '\0';
+	return err_set(err, -ENOTSUP, "sandbox", program->path, "%s", *text ? text : "it cannot be run, or does not answer");
 }
 
 void sandbox_find_in(const char *const *directories, struct sandbox_program *ret_program)
