@@ -17,7 +17,7 @@ static void flag_line(const struct flag_entry *entry)
 
 void help_verb(const struct verb *verb)
 {
-	print_out("kirocrew-pod %s%s%s%s\n\n%s.\n", verb->name, *verb->operands ? " " : "", verb->operands, verb->flags ? " [flags]" : "", verb->summary);
+	print_out("kirocrew-pod %s%s%s%s\n\n%s.\n", verb->name, verb->flags ? " [flags]" : "", *verb->operands ? " " : "", verb->operands, verb->summary);
 	if (verb->details)
 		print_out("\n%s\n", verb->details);
 	print_out("\nFlags:\n");
@@ -31,7 +31,7 @@ void help_all(void)
 	print_out("kirocrew-pod [--config FILE] VERB …: throwaway, isolated instances of a server\n\n");
 	for (size_t i = 0; verb_table[i]; i++)
 		if (!verb_table[i]->internal)
-			print_out("  %-10s %-34s %s\n", verb_table[i]->name, verb_table[i]->operands, verb_table[i]->summary);
+			print_out("  %-10s %-35s %s\n", verb_table[i]->name, verb_table[i]->operands, verb_table[i]->summary);
 	print_out("\n  --config FILE  read this configuration instead of ~/.config/kirocrew-pod/config.ini\n"
 		  "  --version      print the version\n"
 		  "  --help         print this help; VERB --help explains a verb\n\n"

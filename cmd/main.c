@@ -12,8 +12,9 @@
 #include "pod/model/refusal.h"
 
 const struct verb *const verb_table[] = {
-	&verb_up,  &verb_run, &verb_down, &verb_ls,        &verb_status,  &verb_prune,  &verb_logs, &verb_exec, &verb_url,
-	&verb_env, &verb_scenarios, &verb_install, &verb_render, &verb_probe, &verb_mcp, &verb_doctor, &verb_boot, &verb_keep, &verb_watch, NULL,
+	&verb_up,     &verb_run,      &verb_down,	&verb_ls,     &verb_status, &verb_prune, &verb_logs,   &verb_exec,   &verb_url,
+	&verb_env,    &verb_scenarios, &verb_install, &verb_render, &verb_probe,  &verb_mcp,	 &verb_doctor, &verb_complete, &verb_manual,
+	&verb_boot,   &verb_keep,     &verb_watch,	NULL,
 };
 
 const struct verb *verb_find(const char *name)

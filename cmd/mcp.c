@@ -136,12 +136,13 @@ static int run_mcp(const struct arguments *arguments, struct err *err)
 
 const struct verb verb_mcp = {
 	.name = "mcp",
-	.operands = "ACTION NAME [SERVER] [-- CMD ARG...]",
+	.operands = "ACTION NAME [SERVER] [-- CMD...]",
 	.summary = "The MCP servers of a pod: add, rm, ls, run",
 	.details = "mcp add NAME SERVER [--env K=V]... -- CMD ARG...   declares a server, or replaces its command\n"
 		   "mcp rm NAME SERVER                                takes it out\n"
 		   "mcp ls NAME [--json]                              what is declared\n"
 		   "mcp run NAME SERVER                               becomes the server on its own stdio, sandboxed as `probe` does it",
+	.actions = "add rm ls run",
 	.flags = FLAG(ENV) | FLAG(JSON),
 	.names_min = 2,
 	.names_max = 3,

@@ -59,7 +59,7 @@ static int run_render(const struct arguments *arguments, struct err *err)
 
 const struct verb verb_render = {
 	.name = "render",
-	.operands = "NAME",
+	.operands = "NAME --for MANAGER",
 	.summary = "Print the unit of a pod; changes nothing",
 	.flags = FLAG(FOR),
 	.names_min = 1,

@@ -42,6 +42,7 @@ struct verb {
 	const char *operands; /* "NAME [-- CMD ARG…]" */
 	const char *summary;
 	const char *details;  /* a paragraph for --help */
+	const char *actions;  /* the words of its first operand, one after the other; NULL: it is none */
 	unsigned long flags;  /* bits of enum flag */
 	size_t names_min, names_max;
 	bool command;         /* takes words after `--` */
@@ -62,4 +63,4 @@ int argument_age(const char *text, int64_t *ret_secs, struct err *err); /* 90s 1
 
 #define FLAG(name) (1UL << FLAG_##name)
 extern const struct verb verb_up, verb_run, verb_down, verb_ls, verb_status, verb_prune, verb_logs, verb_exec, verb_url, verb_env, verb_scenarios,
-	verb_install, verb_render, verb_probe, verb_mcp, verb_doctor, verb_boot, verb_keep, verb_watch;
+	verb_install, verb_render, verb_probe, verb_mcp, verb_doctor, verb_complete, verb_manual, verb_boot, verb_keep, verb_watch;

@@ -10,19 +10,19 @@
 #include "pod/model/text.h"
 
 const struct plane_setting_entry plane_settings[PLANE_SETTINGS] = {
-    [PLANE_ROOT] = {"KIROCREW_POD_ROOT", "root", "~/.kirocrew-pods"},
-    [PLANE_ENV_DIR] = {"KIROCREW_POD_ENV_DIR", "env-dir", "~/.kiro/crew/pods"},
-    [PLANE_ARTIFACTS_DIR] = {"KIROCREW_POD_ARTIFACTS_DIR", "artifacts-dir", NULL},
-    [PLANE_BASE_PORT] = {"KIROCREW_POD_BASE_PORT", "base-port", "7810"},
-    [PLANE_PORT_SPAN] = {"KIROCREW_POD_PORT_SPAN", "port-span", "199"},
-    [PLANE_LIVE_PORT] = {"KIROCREW_POD_LIVE_PORT", "live-port", "5476"},
-    [PLANE_UNIT_PREFIX] = {"KIROCREW_POD_UNIT_PREFIX", "unit-prefix", "kirocrew-pod"},
-    [PLANE_PATH] = {"KIROCREW_POD_PATH", "path", "~/.local/bin:/usr/local/bin:/usr/bin:/bin"},
-    [PLANE_REPO] = {"KIROCREW_POD_REPO", "repo", NULL},
-    [PLANE_WORKTREES_ROOT] = {"KIROCREW_POD_WORKTREES_ROOT", "worktrees-root", NULL},
-    [PLANE_HEALTH_SECS] = {"KIROCREW_POD_HEALTH_SECS", "health-secs", "90"},
-    [PLANE_KIRO_BIN] = {"KIROCREW_POD_KIRO_BIN", "kiro-bin", NULL},
-    [PLANE_BACKEND] = {"KIROCREW_POD_BACKEND", "backend", "auto"},
+    [PLANE_ROOT] = {"KIROCREW_POD_ROOT", "root", "~/.kirocrew-pods", "where the homes of the pods are"},
+    [PLANE_ENV_DIR] = {"KIROCREW_POD_ENV_DIR", "env-dir", "~/.kiro/crew/pods", "records, notes and locks"},
+    [PLANE_ARTIFACTS_DIR] = {"KIROCREW_POD_ARTIFACTS_DIR", "artifacts-dir", NULL, "logs where no journal can be read; by default .e2e-artifacts below the root"},
+    [PLANE_BASE_PORT] = {"KIROCREW_POD_BASE_PORT", "base-port", "7810", "the band of ports begins behind it"},
+    [PLANE_PORT_SPAN] = {"KIROCREW_POD_PORT_SPAN", "port-span", "199", "how many ports the band has, 1 to 10000"},
+    [PLANE_LIVE_PORT] = {"KIROCREW_POD_LIVE_PORT", "live-port", "5476", "a port that a pod never binds"},
+    [PLANE_UNIT_PREFIX] = {"KIROCREW_POD_UNIT_PREFIX", "unit-prefix", "kirocrew-pod", "first part of the names of units, at most 40 characters"},
+    [PLANE_PATH] = {"KIROCREW_POD_PATH", "path", "~/.local/bin:/usr/local/bin:/usr/bin:/bin", "PATH of the pods"},
+    [PLANE_REPO] = {"KIROCREW_POD_REPO", "repo", NULL, "whose git worktrees are looked up by name; by default the working directory"},
+    [PLANE_WORKTREES_ROOT] = {"KIROCREW_POD_WORKTREES_ROOT", "worktrees-root", NULL, "where worktrees are looked for next; by default nowhere"},
+    [PLANE_HEALTH_SECS] = {"KIROCREW_POD_HEALTH_SECS", "health-secs", "90", "seconds that `up` waits, 5 to 3600"},
+    [PLANE_KIRO_BIN] = {"KIROCREW_POD_KIRO_BIN", "kiro-bin", NULL, "passed to the payload as KIROCREW_KIRO_BIN; by default nothing"},
+    [PLANE_BACKEND] = {"KIROCREW_POD_BACKEND", "backend", "auto", "auto, systemd, launchd or embedded; auto is systemd if its user manager answers, launchd on macOS, else embedded"},
 };
 
 static const char *const backends[] = {

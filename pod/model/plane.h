@@ -27,6 +27,7 @@ struct plane_setting_entry {
 	const char *variable;      /* "KIROCREW_POD_ROOT" */
 	const char *key;           /* "root" in [plane] */
 	const char *default_value; /* as in the contract's table; NULL: unset or computed */
+	const char *meaning;       /* for the manual, without a full stop */
 };
 extern const struct plane_setting_entry plane_settings[PLANE_SETTINGS];
 
