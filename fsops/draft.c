@@ -11,6 +11,7 @@
 
 #include "fsops/cleanup.h"
 #include "fsops/deadline.h"
+#include "fsops/listing.h"
 #include "fsops/tree.h"
 
 #define PREFIX ".draft-"
@@ -67,7 +68,7 @@ void draft_sweep(const struct pin *at)
 		return;
 	}
 	struct deadline until = deadline_in_ms(REMOVE_MS);
-	for (const struct dirent *entry; (entry = readdir(stream)) && !deadline_passed(until);)
+	for (const struct dirent *entry; listing_next(stream, &entry) > 0 && !deadline_passed(until);)
 		if (is_draft_name(entry->d_name))
 			(void)tree_remove(at, entry->d_name, until, NULL, NULL);
 	(void)closedir(stream);

@@ -5,6 +5,7 @@
 
 #include "fsops/cleanup.h"
 #include "fsops/file.h"
+#include "fsops/listing.h"
 
 static bool left_by(const char *entry, const char *name)
 {
@@ -28,11 +29,10 @@ int file_sweep(const struct pin *at, const char *const *names, size_t count, str
 		close_quietly(fd);
 		return err_code(err, -errno, "sweep", NULL);
 	}
-	int r = 0;
-	for (const struct dirent *entry; r == 0 && (errno = 0, entry = readdir(dir));)
-		r = sweep_entry(at, entry->d_name, names, count, err);
-	if (r == 0 && errno)
-		r = err_code(err, -errno, "sweep", NULL);
+	const struct dirent *entry;
+	int r = 0, more;
+	while (r == 0 && (more = listing_next(dir, &entry)) != 0)
+		r = more < 0 ? err_code(err, more, "sweep", NULL) : sweep_entry(at, entry->d_name, names, count, err);
 	(void)closedir(dir);
 	return r;
 }

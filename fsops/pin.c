@@ -137,9 +137,11 @@ int pin_make_child(const struct pin *at, const char *name, mode_t mode, bool *re
 	if (!made && errno != EEXIST)
 		return err_code(err, -errno, "mkdir", name);
 	AUTO_CLOSE int held = resolve_beneath(at, name, O_PATH | O_DIRECTORY, 0);
+	r = held < 0 ? held : settle(held, mode, ret_pin);
+	if (r < 0 && made) /* empty, and nobody would know whose it is */
+		(void)unlinkat(at->fd, name, AT_REMOVEDIR);
 	if (held < 0)
 		return say(err, held, "mkdir", name);
-	r = settle(held, mode, ret_pin);
 	if (r == -EPERM)
 		return err_set(err, r, "mkdir", name, "the directory belongs to another user, or its mode cannot be set");
 	if (r < 0)

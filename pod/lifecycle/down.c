@@ -259,9 +259,11 @@ static int forget(struct descent *d, struct err *err)
 
 static int verify(struct descent *d, struct err *err)
 {
-	unsigned traces = plane_probe(&d->session->root, &d->session->pods_dir, d->session->around.plane.prefix, d->name);
 	AUTO_PROCESSES struct process_list members = {0};
-	int r = group_members(&d->facts->unit.group, &members, err);
+	unsigned traces = 0;
+	int r = plane_probe(&d->session->root, &d->session->pods_dir, d->session->around.plane.prefix, d->name, &traces, err);
+	if (r == 0)
+		r = group_members(&d->facts->unit.group, &members, err);
 	if (r < 0 || (!traces && !members.n))
 		return r;
 	if (d->facts->home == HOME_REPLACED && traces == TRACE_HOME && !members.n)

@@ -360,8 +360,10 @@ static void look_gate(struct session *session, struct pod_facts *facts)
 int look_one(struct session *session, const struct pod_name *name, struct look_options options, struct sight *ret_sight, struct err *err)
 {
 	struct sight sight = {.facts.name = *name};
-	unsigned traces = plane_probe(&session->root, &session->pods_dir, session->around.plane.prefix, name);
-	int r = look_disk(session, traces, &sight.facts, err);
+	unsigned traces = 0;
+	int r = plane_probe(&session->root, &session->pods_dir, session->around.plane.prefix, name, &traces, err);
+	if (r == 0)
+		r = look_disk(session, traces, &sight.facts, err);
 	if (r == 0)
 		r = session_check_root(session, &sight.facts.spec, err);
 	if (r == 0) {

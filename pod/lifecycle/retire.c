@@ -95,14 +95,16 @@ static void stay_quiet(struct deadline until)
 static int outlast(struct retirement *t, struct err *err)
 {
 	for (int64_t quiet_ms = RHYTHM_MS;; quiet_ms = quiet_ms < QUIET_MOST_MS ? quiet_ms * 2 : quiet_ms) {
+		bool stands = false;
 		stay_quiet(t->quiet);
-		if (!home_stands(&t->session->root, t->home))
-			return 0;
+		int r = home_stands(&t->session->root, t->home, &stands, err);
+		if (r < 0 || !stands)
+			return r;
 		see_writers(t, t->home);
 		if (deadline_passed(t->patience))
 			return err_set(err, -ENOTEMPTY, "home", t->name->text, "its home %s/%s is made anew again and again by %s",
 				       t->session->around.plane.root, t->home, who(t));
-		int r = retire_once(t, err);
+		r = retire_once(t, err);
 		if (r < 0)
 			return r;
 		t->quiet = deadline_in_ms(quiet_ms);

@@ -9,6 +9,7 @@
 #include <sys/vfs.h>
 
 #include "fsops/cleanup.h"
+#include "fsops/listing.h"
 #include "pod/system/process.h"
 
 #define CGROUP_ROOT_INO 1 /* kernfs numbers its root so */
@@ -58,14 +59,12 @@ static int names_add(struct names *names, const char *parent, const char *name)
 
 static int add_children(DIR *directory, const char *path, struct names *names)
 {
-	for (struct dirent *entry; errno = 0, (entry = readdir(directory));) {
-		if (entry->d_type != DT_DIR || !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
-			continue;
-		int r = names_add(names, path, entry->d_name);
-		if (r < 0)
+	const struct dirent *entry;
+	int r;
+	while ((r = listing_next(directory, &entry)) > 0)
+		if (entry->d_type == DT_DIR && (r = names_add(names, path, entry->d_name)) < 0)
 			return r;
-	}
-	return errno == ENOENT || errno == ENODEV ? 0 : -errno;
+	return r == -ENOENT || r == -ENODEV ? 0 : r;
 }
 
 /* kernfs counts subdirectories in the link count; to list the control files of every leaf would cost the most of a look. */

@@ -96,14 +96,17 @@ void embedded_complete(const struct embedded *e, const struct pod_name *name, pi
 	state->group.tree = keeper;
 }
 
-void embedded_remnants(const struct embedded *e, const struct pod_name *name, struct unit_group *ret_group)
+int embedded_remnants(const struct embedded *e, const struct pod_name *name, struct unit_group *ret_group, struct err *err)
 {
 	struct unit_group group = {0};
 	char directory[KEEPER_CGROUP_NAME_MAX];
-	record_id(embedded_pods_dir(e), name, group.pod_id);
+	int r = record_id(embedded_pods_dir(e), name, group.pod_id, err);
+	if (r < 0)
+		return r;
 	keeper_cgroup_name(e->context.plane->prefix, name, group.pod_id, directory);
 	(void)keeper_cgroup_find(directory, group.cgroup, sizeof group.cgroup);
 	*ret_group = group;
+	return 0;
 }
 
 /* A keeper was killed: no manager knows the pod any more, but what it started may live on. */
@@ -111,8 +114,9 @@ static int orphaned(const struct embedded *e, const struct pod_name *name, struc
 {
 	struct unit_state state = {.active = UNIT_FAILED, .end = UNIT_END_OTHER};
 	AUTO_PROCESSES struct process_list members = {0};
-	embedded_remnants(e, name, &state.group);
-	int r = group_members(&state.group, &members, err);
+	int r = embedded_remnants(e, name, &state.group, err);
+	if (r == 0)
+		r = group_members(&state.group, &members, err);
 	if (r < 0)
 		return r;
 	if (members.n > 0)
@@ -128,21 +132,24 @@ int embedded_state_without_answer(const struct embedded *e, const struct pod_nam
 				  struct unit_state *ret_state, struct err *err)
 {
 	struct unit_state state = {.active = UNIT_UNKNOWN};
+	int r = 0;
 	switch (code) {
 	case -ENOENT:
 		state.active = UNIT_ABSENT;
-		record_id(embedded_pods_dir(e), name, state.group.pod_id);
+		r = record_id(embedded_pods_dir(e), name, state.group.pod_id, err);
 		break;
 	case -ECONNREFUSED:
 	case -ECONNRESET:
 		return orphaned(e, name, ret_state, err);
 	case -ETIME:
-		embedded_remnants(e, name, &state.group);
+		r = embedded_remnants(e, name, &state.group, err);
 		state.group.tree = keeper;
 		break;
 	default:
 		break;
 	}
+	if (r < 0)
+		return r;
 	if (state.active == UNIT_UNKNOWN)
 		(void)snprintf(state.detail, sizeof state.detail, "%s", why);
 	*ret_state = state;

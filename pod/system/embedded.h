@@ -38,7 +38,7 @@ int embedded_state_without_answer(const struct embedded *e, const struct pod_nam
 				  struct unit_state *ret_state, struct err *err);
 
 /* What a keeper that is gone has left: its control group and the processes that carry the pod's id. */
-void embedded_remnants(const struct embedded *e, const struct pod_name *name, struct unit_group *ret_group);
+int embedded_remnants(const struct embedded *e, const struct pod_name *name, struct unit_group *ret_group, struct err *err);
 /* SIGTERM, after grace_ms SIGKILL; -EBUSY names survivors. The caller holds the name lock. */
 int embedded_end_remnants(const struct embedded *e, const struct pod_name *name, int64_t grace_ms, struct err *err);
 

@@ -105,6 +105,8 @@ static int read_report(int fd, const struct pod_name *name, struct deadline unti
 		if (ready == 0)
 			return err_set(err, -ETIME, "keeper", name->text, "the keeper has not made its first start in time");
 		ssize_t n = ready < 0 ? -1 : read(fd, message + len, sizeof message - len);
+		if (ready > 0 && n < 0 && errno != EINTR)
+			return err_code(err, -errno, "keeper", name->text);
 		if (n > 0)
 			len += (size_t)n;
 		if (n == 0)

@@ -49,8 +49,9 @@ int embedded_end_remnants(const struct embedded *e, const struct pod_name *name,
 {
 	struct unit_group group;
 	AUTO_PROCESSES struct process_list list = {0};
-	embedded_remnants(e, name, &group);
-	int r = group_members(&group, &list, err);
+	int r = embedded_remnants(e, name, &group, err);
+	if (r == 0)
+		r = group_members(&group, &list, err);
 	if (r < 0)
 		return r;
 	if (list.n > 0) {
@@ -90,10 +91,12 @@ static void wait_for_end(int pidfd, struct deadline until)
 static int over_its_head(const struct embedded *e, const struct pod_name *name, int pidfd, pid_t keeper, struct err *err)
 {
 	struct unit_group group;
-	embedded_remnants(e, name, &group);
+	int r = embedded_remnants(e, name, &group, err);
+	if (r < 0)
+		return r;
 	group.tree = keeper;
 	(void)pidfd_signal(pidfd, SIGSTOP);
-	int r = kill_group(&group, name, err);
+	r = kill_group(&group, name, err);
 	if (r < 0) { /* what nobody can kill it goes on trying to, and to answer for */
 		(void)pidfd_signal(pidfd, SIGCONT);
 		return r;
@@ -133,7 +136,8 @@ static int through_keeper(struct embedded *e, const struct pod_name *name, int f
 			r = channel_receive(fd, deadline_in_ms(grace_ms + DRAIN_MS), &reply, &why);
 		while (r == 0 && reply.answer == KEEPER_SAYS_STATE);
 	if (r == 0 && reply.answer == KEEPER_SAYS_GONE) {
-		record_id(embedded_pods_dir(e), name, e->gone);
+		if (record_id(embedded_pods_dir(e), name, e->gone, NULL) < 0)
+			*e->gone = 0;
 		wait_for_end(pidfd, deadline_in_ms(FAREWELL_MS));
 		return 0;
 	}

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fsops/cleanup.h"
+#include "fsops/listing.h"
 #include "pod/system/embedded.h"
 
 #define ASKED_AT_ONCE 64
@@ -114,18 +115,19 @@ static int read_names(const struct pin *pods_dir, struct service_listing *listin
 		close_quietly(fd);
 		return code;
 	}
-	int r = 0;
-	for (struct dirent *entry; r == 0 && (entry = readdir(dir));) {
+	const struct dirent *entry;
+	int r;
+	while ((r = listing_next(dir, &entry)) > 0) {
 		struct service_listed unit = {0};
 		if (pod_name_from_file(entry->d_name, ".sock", &unit.name) < 0)
 			continue;
 		struct service_listed *grown = realloc(listing->units, (listing->count + 1) * sizeof *grown);
 		if (!grown) {
 			r = -ENOMEM;
-		} else {
-			listing->units = grown;
-			listing->units[listing->count++] = unit;
+			break;
 		}
+		listing->units = grown;
+		listing->units[listing->count++] = unit;
 	}
 	(void)closedir(dir);
 	return r;

@@ -5,6 +5,7 @@
 #include <sys/sysmacros.h>
 
 #include "fsops/cleanup.h"
+#include "fsops/listing.h"
 #include "pod/system/process.h"
 
 /* A descriptor on a file system that does not answer must not hold us up: what is cached is enough to tell who it is. */
@@ -15,20 +16,23 @@ static bool is_file(int at, const char *name, const struct stat *file)
 	       makedev(st.stx_dev_major, st.stx_dev_minor) == file->st_dev;
 }
 
-static bool has_open(const struct process *process, const struct stat *file)
+static int has_open(const struct process *process, const struct stat *file, bool *ret_has)
 {
 	AUTO_CLOSE int directory = process_open(process);
-	int fd = directory < 0 ? -1 : openat(directory, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *fds = fd < 0 ? NULL : fdopendir(fd);
-	bool found = false;
+	int fd = directory < 0 ? directory : openat(directory, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return directory < 0 ? directory : -errno;
+	DIR *fds = fdopendir(fd);
 	if (!fds) {
 		close_quietly(fd);
-		return false;
+		return -ENOMEM;
 	}
-	for (struct dirent *entry; !found && (entry = readdir(fds));)
-		found = *entry->d_name != '.' && is_file(fd, entry->d_name, file);
+	const struct dirent *entry;
+	int r = 0;
+	while (!*ret_has && (r = listing_next(fds, &entry)) > 0)
+		*ret_has = is_file(fd, entry->d_name, file);
 	(void)closedir(fds);
-	return found;
+	return r < 0 ? r : 0;
 }
 
 int process_gate_holders(const struct pin *pods_dir, const char *gate_name, struct process_list *ret_list, struct err *err)
@@ -42,9 +46,10 @@ int process_gate_holders(const struct pin *pods_dir, const char *gate_name, stru
 	if (!there && errno != ENOENT)
 		return err_code(err, -errno, "gate", gate_name);
 	for (size_t i = 0; there && i < all.n; i++) {
-		if (all.v[i].pid == getpid() || !has_open(&all.v[i], &gate))
-			continue;
-		if ((r = process_list_add(&list, &all.v[i])) < 0)
+		bool holds = false;
+		r = all.v[i].pid == getpid() ? 0 : has_open(&all.v[i], &gate, &holds);
+		r = r < 0 && !process_unseen(r) ? r : holds ? process_list_add(&list, &all.v[i]) : 0;
+		if (r < 0)
 			return err_code(err, r, "gate", gate_name);
 	}
 	*ret_list = list;

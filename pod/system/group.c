@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "fsops/cleanup.h"
+#include "fsops/listing.h"
 #include "pod/system/process.h"
 
 #define ENVIRON_MAX (8UL << 20)
@@ -65,21 +66,26 @@ static bool names_pod(const char *bytes, size_t len, const char *pod_id)
 
 /* An environment that the kernel does not show us is somebody else's. Nearly all do not carry the id: whose the number is now is asked only of
  * one that does. */
-static bool carries_id(const struct process *process, const char *pod_id)
+static int carries_id(const struct process *process, const char *pod_id, bool *ret_carries)
 {
 	char name[40];
 	AUTO_FREE char *environ_bytes = NULL;
 	size_t len;
 	(void)snprintf(name, sizeof name, "/proc/%d/environ", (int)process->pid);
-	if (process_file(AT_FDCWD, name, ENVIRON_MAX, &environ_bytes, &len) < 0 || !names_pod(environ_bytes, len, pod_id))
-		return false;
-	AUTO_CLOSE int directory = process_open(process);
-	return directory >= 0;
+	int r = process_file(AT_FDCWD, name, ENVIRON_MAX, &environ_bytes, &len);
+	if (r == 0 && names_pod(environ_bytes, len, pod_id)) {
+		AUTO_CLOSE int directory = process_open(process);
+		*ret_carries = directory >= 0;
+		r = directory < 0 ? directory : 0;
+	}
+	return process_unseen(r) ? 0 : r;
 }
 
-static bool is_marked(const struct unit_group *group, const struct process *process)
+static int is_marked(const struct unit_group *group, const struct process *process, bool *ret_marked)
 {
-	return *group->pod_id && process->pid != getpid() && process->pid != group->tree && carries_id(process, group->pod_id);
+	if (!*group->pod_id || process->pid == getpid() || process->pid == group->tree)
+		return 0;
+	return carries_id(process, group->pod_id, ret_marked);
 }
 
 /* By index in the scan: is it a member? Walks up to the tree's process or to one that carries the id. */
@@ -118,59 +124,73 @@ static int add_descendants(const struct unit_group *group, pid_t tree, struct pr
 	if (!carries)
 		return err_code(err, -ENOMEM, "processes", NULL);
 	for (size_t i = 0; i < all.n; i++)
-		carries[i] = is_marked(group, &all.v[i]);
+		if ((r = is_marked(group, &all.v[i], &carries[i])) < 0)
+			return err_code(err, r, "processes", "/proc");
 	for (size_t i = 0; i < all.n; i++)
 		if (all.v[i].pid != tree && descends(&all, carries, i, tree) && (r = process_list_add(list, &all.v[i])) < 0)
 			return err_code(err, r, "processes", NULL);
 	return 0;
 }
 
-/* The parent as it is now: one that ended meanwhile has left its child to another. */
+/* The parent as it is now: one that ended meanwhile has left its child to another. -ESRCH: there is none. */
 static int climb(struct process *at)
 {
 	for (int pass = 0; pass < PARENT_PASSES; pass++) {
 		struct process parent, now;
 		pid_t wanted = at->parent;
-		if (wanted > 0 && process_read(wanted, &parent, NULL) == 0 && parent.start <= at->start) {
+		int r = wanted > 0 ? process_read(wanted, &parent, NULL) : -ESRCH;
+		if (r == 0 && parent.start <= at->start) {
 			*at = parent;
 			return 0;
 		}
-		if (process_read(at->pid, &now, NULL) < 0 || now.start != at->start || now.parent == wanted)
-			return -ESRCH;
+		if (r < 0 && !process_unseen(r))
+			return r;
+		r = process_read(at->pid, &now, NULL);
+		if (r < 0 || now.start != at->start || now.parent == wanted)
+			return r < 0 ? r : -ESRCH;
 		at->parent = now.parent;
 	}
 	return -ESRCH;
 }
 
-static bool in_cgroup(const char *cgroup, pid_t pid)
+static int in_cgroup(const char *cgroup, pid_t pid, bool *ret_in)
 {
 	AUTO_FREE pid_t *pids = NULL;
-	size_t count;
-	if (cgroup_pids(cgroup, &pids, &count, NULL) < 0)
-		return false;
-	for (size_t i = 0; i < count; i++)
-		if (pids[i] == pid)
-			return true;
-	return false;
+	size_t count = 0;
+	int r = cgroup_pids(cgroup, &pids, &count, NULL);
+	for (size_t i = 0; r == 0 && !*ret_in && i < count; i++)
+		*ret_in = pids[i] == pid;
+	return r;
 }
 
-bool group_has(const struct unit_group *group, pid_t pid, uint64_t start)
+static int has(const struct unit_group *group, pid_t pid, uint64_t start, bool *ret_has)
 {
 	struct process at;
-	if (process_read(pid, &at, NULL) < 0 || at.start != start || !process_is_live(&at))
-		return false;
-	if (*group->cgroup && in_cgroup(group->cgroup, pid))
-		return true;
+	int r = process_read(pid, &at, NULL);
+	if (r < 0 || at.start != start || !process_is_live(&at))
+		return r;
+	if (*group->cgroup)
+		r = in_cgroup(group->cgroup, pid, ret_has);
 	pid_t tree = live_tree(group);
 	if (!tree && !*group->pod_id)
-		return false;
-	for (unsigned steps = 0; steps < ANCESTORS_MAX; steps++) {
-		if (is_marked(group, &at) || (tree && at.parent == tree && at.pid != tree))
-			return true;
-		if (climb(&at) < 0)
-			return false;
+		return r;
+	for (unsigned steps = 0; r == 0 && !*ret_has && steps < ANCESTORS_MAX; steps++) {
+		r = is_marked(group, &at, ret_has);
+		*ret_has |= tree && at.parent == tree && at.pid != tree;
+		if (r == 0 && !*ret_has)
+			r = climb(&at);
 	}
-	return false;
+	return r;
+}
+
+int group_has(const struct unit_group *group, pid_t pid, uint64_t start, bool *ret_has, struct err *err)
+{
+	bool found = false;
+	int r = has(group, pid, start, &found);
+	if (r < 0 && !process_unseen(r))
+		return err_code(err, r, "processes", NULL);
+	*ret_has = found;
+	return 0;
 }
 
 /* With hidepid even process 1 is not there for others. */
@@ -206,12 +226,12 @@ static int add_hidden_children(pid_t parent, struct process_list *list)
 	DIR *task = opendir(path);
 	if (!task)
 		return 0;
-	int r = 0;
-	for (struct dirent *entry; r == 0 && (entry = readdir(task));)
-		if (*entry->d_name != '.')
-			r = add_children_of_thread(dirfd(task), entry->d_name, list);
+	const struct dirent *entry;
+	int r = 0, more = 0;
+	while (r == 0 && (more = listing_next(task, &entry)) > 0)
+		r = add_children_of_thread(dirfd(task), entry->d_name, list);
 	(void)closedir(task);
-	return r;
+	return r < 0 || more == -ESRCH ? r : more;
 }
 
 static int add_hidden(pid_t tree, struct process_list *list, struct err *err)

@@ -82,18 +82,19 @@ int group_members(const struct unit_group *group, struct process_list *ret_list,
 	return 0;
 }
 
-bool group_has(const struct unit_group *group, pid_t pid, uint64_t start)
+int group_has(const struct unit_group *group, pid_t pid, uint64_t start, bool *ret_has, struct err *err)
 {
 	struct process at;
+	(void)err;
+	*ret_has = false;
 	if (process_read(pid, &at, NULL) < 0 || at.start != start || !process_is_live(&at))
-		return false;
-	for (unsigned steps = 0; steps < ANCESTORS_MAX; steps++) {
-		if (is_marked(group, &at) || is_child_of_tree(group, &at))
-			return true;
+		return 0;
+	for (unsigned steps = 0; !*ret_has && steps < ANCESTORS_MAX; steps++) {
+		*ret_has = is_marked(group, &at) || is_child_of_tree(group, &at);
 		if (at.parent <= 0 || process_read(at.parent, &at, NULL) < 0)
-			return false;
+			break;
 	}
-	return false;
+	return 0;
 }
 
 /* There are no control groups. */

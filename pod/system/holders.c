@@ -9,11 +9,13 @@
 #include <sys/sysmacros.h>
 
 #include "fsops/cleanup.h"
+#include "fsops/listing.h"
 #include "pod/system/process.h"
 
 #define DELETED " (deleted)"
 #define ANCESTORS_MAX (1 << 20)
 #define NAMESPACE_MAX 64
+#define MAPS_MAX (256UL << 20)
 
 /* How the home is called in one mount namespace: each a prefix, without a '/' at its end. */
 struct spellings {
@@ -149,17 +151,20 @@ static int spellings_for(struct home *home, int directory)
 {
 	char namespace[NAMESPACE_MAX];
 	AUTO_MOUNTS struct mount_list mounts = {0};
-	if (read_link(directory, "ns/mnt", namespace, sizeof namespace) < 0)
-	namespace[0] = '\0';
+	int r = read_link(directory, "ns/mnt", namespace, sizeof namespace);
+	if (r < 0)
+		namespace[0] = '\0';
 	if (*namespace && !strcmp(namespace, home->theirs.namespace))
 		return 0;
 	spellings_free(&home->theirs);
-	if (!*namespace || !strcmp(namespace, home->ours.namespace) || mounts_read(directory, &mounts) < 0)
-		return 0;
-	int r = spellings_from_mounts(home, &mounts, &home->theirs);
-	if (r == 0)
-		memcpy(home->theirs.namespace, namespace, sizeof namespace);
-	return r;
+	if (r == 0 && strcmp(namespace, home->ours.namespace) != 0) {
+		r = mounts_read(directory, &mounts);
+		if (r == 0)
+			r = spellings_from_mounts(home, &mounts, &home->theirs);
+		if (r == 0)
+			memcpy(home->theirs.namespace, namespace, sizeof namespace);
+	}
+	return process_unseen(r) ? 0 : r;
 }
 
 static bool text_is_spelled(const char *text, const struct spellings *spellings)
@@ -183,115 +188,150 @@ static bool is_home(const struct home *home, const struct stat *st)
 	return st->st_dev == home->pin->dev && st->st_ino == home->pin->ino;
 }
 
-/* Upward from a directory, until the home or the top; works in a deleted directory, too. */
-static bool directory_is_below(const struct home *home, int at, const char *name)
+/* What a process has on a file system that fails is not in the home, which answers; but without descriptors nothing can be looked at. */
+static bool short_of_means(int code)
+{
+	return code == -EMFILE || code == -ENFILE || code == -ENOMEM;
+}
+
+static int look_at(int at, const char *name, int *ret_fd, struct stat *ret_st)
 {
 	AUTO_CLOSE int fd = openat(at, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, ret_st) < 0)
+		return -errno;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+/* Upward from a directory, until the home or the top; works in a deleted directory, too. */
+static int directory_is_below(const struct home *home, int at, const char *name, bool *ret_is)
+{
+	AUTO_CLOSE int fd = -1;
 	struct stat st, above;
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_dev != home->pin->dev)
-		return false;
-	for (int steps = 0; steps < ANCESTORS_MAX; steps++) {
-		if (is_home(home, &st))
-			return true;
-		int parent = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (parent < 0 || fstat(parent, &above) < 0 || (above.st_dev == st.st_dev && above.st_ino == st.st_ino)) {
+	int r = look_at(at, name, &fd, &st);
+	for (int steps = 0; r == 0 && st.st_dev == home->pin->dev && steps < ANCESTORS_MAX; steps++) {
+		int parent = -1;
+		*ret_is = is_home(home, &st);
+		if (*ret_is)
+			return 0;
+		r = look_at(fd, "..", &parent, &above);
+		if (r == 0 && above.st_dev == st.st_dev && above.st_ino == st.st_ino) {
 			close_quietly(parent);
-			return false;
+			return 0;
 		}
 		close_quietly(fd);
 		fd = parent;
 		st = above;
 	}
-	return false;
+	return short_of_means(r) ? r : 0;
 }
 
 /* A name that is too long to be told is judged by its directories; a file has none to ask, so its device must do. */
-static bool unnamed_is_below(const struct home *home, int at, const char *name)
+static int unnamed_is_below(const struct home *home, int at, const char *name, bool *ret_is)
 {
 	struct statx st;
-	if (directory_is_below(home, at, name))
-		return true;
-	return statx(at, name, AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 && !S_ISDIR(st.stx_mode) &&
-	       makedev(st.stx_dev_major, st.stx_dev_minor) == home->pin->dev;
+	int r = directory_is_below(home, at, name, ret_is);
+	if (r == 0 && !*ret_is)
+		*ret_is = statx(at, name, AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 && !S_ISDIR(st.stx_mode) &&
+			  makedev(st.stx_dev_major, st.stx_dev_minor) == home->pin->dev;
+	return r;
 }
 
-static bool link_is_below(const struct home *home, int at, const char *name)
+static int link_is_below(const struct home *home, int at, const char *name, bool *ret_is)
 {
 	char text[PATH_MAX + sizeof DELETED];
 	int r = read_link(at, name, text, sizeof text);
-	return r == -ENAMETOOLONG ? unnamed_is_below(home, at, name) : r == 0 && text_is_below(text, home);
+	if (r == -ENAMETOOLONG)
+		return unnamed_is_below(home, at, name, ret_is);
+	*ret_is = r == 0 && text_is_below(text, home);
+	return process_unseen(r) ? 0 : r;
 }
 
-static bool holds_descriptor(const struct home *home, int directory)
+static int open_listing(int directory, const char *name, DIR **ret_dir)
 {
-	int fd = openat(directory, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *fds = fd < 0 ? NULL : fdopendir(fd);
-	bool found = false;
-	if (!fds) {
-		close_quietly(fd);
-		return false;
-	}
-	for (struct dirent *entry; !found && (entry = readdir(fds));)
-		found = *entry->d_name != '.' && link_is_below(home, fd, entry->d_name);
+	int fd = openat(directory, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*ret_dir = fdopendir(fd);
+	if (*ret_dir)
+		return 0;
+	close_quietly(fd);
+	return -ENOMEM;
+}
+
+static int holds_descriptor(const struct home *home, int directory, bool *ret_holds)
+{
+	DIR *fds = NULL;
+	const struct dirent *entry;
+	int r = open_listing(directory, "fd", &fds), more = 0;
+	if (r < 0)
+		return r;
+	while (r == 0 && !*ret_holds && (more = listing_next(fds, &entry)) > 0)
+		r = link_is_below(home, dirfd(fds), entry->d_name, ret_holds);
 	(void)closedir(fds);
-	return found;
+	return r == 0 && more < 0 ? more : r;
 }
 
-static bool holds_mapping(const struct home *home, int directory)
+static int holds_mapping(const struct home *home, int directory, bool *ret_holds)
 {
-	AUTO_CLOSE int fd = openat(directory, "maps", O_RDONLY | O_CLOEXEC);
-	AUTO_FCLOSE FILE *maps = fd < 0 ? NULL : fdopen(fd, "r");
-	AUTO_FREE char *line = NULL;
-	size_t room = 0;
-	bool found = false;
-	if (!maps)
-		return false;
-	(void)take_fd(&fd);
-	while (!found && getline(&line, &room, maps) > 0) {
+	AUTO_FREE char *maps = NULL;
+	size_t len;
+	int r = process_file(directory, "maps", MAPS_MAX, &maps, &len);
+	if (r < 0)
+		return r;
+	char *rest = maps;
+	for (char *line; !*ret_holds && (line = strsep(&rest, "\n"));) {
 		char *text = strchr(line, '/');
 		if (!text)
 			continue;
-		text[strcspn(text, "\n")] = '\0';
 		unescape_octal(text);
-		found = text_is_below(text, home);
+		*ret_holds = text_is_below(text, home);
 	}
-	return found;
+	return 0;
 }
 
-static bool holds(const struct home *home, int directory)
+/* -EACCES, -ESRCH and their like: not a holder that we may see. */
+static int holds(const struct home *home, int directory, bool *ret_holds)
 {
 	static const char *const links[] = {"cwd", "root", "exe"};
-	for (size_t i = 0; i < sizeof links / sizeof *links; i++)
-		if (link_is_below(home, directory, links[i]))
-			return true;
-	return directory_is_below(home, directory, "cwd") || directory_is_below(home, directory, "root") ||
-	       holds_descriptor(home, directory) || holds_mapping(home, directory);
+	int r = 0;
+	for (size_t i = 0; r == 0 && !*ret_holds && i < sizeof links / sizeof *links; i++)
+		r = link_is_below(home, directory, links[i], ret_holds);
+	for (size_t i = 0; r == 0 && !*ret_holds && i < 2; i++)
+		r = directory_is_below(home, directory, links[i], ret_holds);
+	if (r == 0 && !*ret_holds)
+		r = holds_descriptor(home, directory, ret_holds);
+	if (r == 0 && !*ret_holds)
+		r = holds_mapping(home, directory, ret_holds);
+	return process_unseen(r) ? 0 : r;
 }
 
-/* A leader that has ended shows no descriptors: those of its threads are asked. -EACCES and -ESRCH: not a holder that we may see. */
+/* A leader that has ended shows no descriptors: those of its threads are asked. */
+static int threads_hold(const struct home *home, int directory, bool *ret_holds)
+{
+	DIR *threads = NULL;
+	const struct dirent *entry;
+	int r = open_listing(directory, "task", &threads), more = 0;
+	if (r < 0)
+		return r;
+	while (r == 0 && !*ret_holds && (more = listing_next(threads, &entry)) > 0) {
+		AUTO_CLOSE int thread = openat(dirfd(threads), entry->d_name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		r = thread < 0 ? -errno : holds(home, thread, ret_holds);
+		r = process_unseen(r) ? 0 : r;
+	}
+	(void)closedir(threads);
+	return r == 0 && more < 0 ? more : r;
+}
+
 static int look_into(struct home *home, const struct process *process, bool *ret_holds)
 {
 	AUTO_CLOSE int directory = process_open(process);
-	if (directory < 0)
-		return directory == -EMFILE || directory == -ENFILE ? directory : 0;
-	int r = spellings_for(home, directory);
-	if (r < 0)
-		return r;
-	*ret_holds = holds(home, directory);
-	if (*ret_holds || process->state != 'Z')
-		return 0;
-	int fd = openat(directory, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *threads = fd < 0 ? NULL : fdopendir(fd);
-	if (!threads) {
-		close_quietly(fd);
-		return 0;
-	}
-	for (struct dirent *entry; !*ret_holds && (entry = readdir(threads));) {
-		AUTO_CLOSE int thread = *entry->d_name == '.' ? -1 : openat(fd, entry->d_name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		*ret_holds = thread >= 0 && holds(home, thread);
-	}
-	(void)closedir(threads);
-	return 0;
+	int r = directory < 0 ? directory : spellings_for(home, directory);
+	if (r == 0)
+		r = holds(home, directory, ret_holds);
+	if (r == 0 && !*ret_holds && process->state == 'Z')
+		r = threads_hold(home, directory, ret_holds);
+	return process_unseen(r) ? 0 : r;
 }
 
 int process_holders(const struct pin *pin, const char *path, struct process_list *ret_list, struct err *err)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fsops/cleanup.h"
+#include "fsops/listing.h"
 #include "pod/model/refusal.h"
 #include "pod/system/home_stat.h"
 
@@ -77,14 +78,16 @@ static void cleanup_dir(DIR **dir)
 		(void)closedir(*dir);
 }
 
-static bool has_identity(const struct pin *root, const char *entry, const char *identity)
+static int has_identity(const struct pin *root, const char *entry, const char *identity, bool *ret_has)
 {
 	struct home_stat st;
 	char now[64];
-	if (home_stat(root->fd, entry, &st) < 0 || !S_ISDIR(st.mode))
-		return false;
+	int r = home_stat(root->fd, entry, &st);
+	if (r < 0)
+		return r;
 	identity_text(&st, now);
-	return strcmp(now, identity) == 0;
+	*ret_has = S_ISDIR(st.mode) && strcmp(now, identity) == 0;
+	return 0;
 }
 
 int home_find(const struct pin *root, const char *identity, char ret_entry[256], struct err *err)
@@ -96,19 +99,31 @@ int home_find(const struct pin *root, const char *identity, char ret_entry[256],
 		close_quietly(fd);
 		return err_code(err, code, "home", NULL);
 	}
-	*ret_entry = '\0';
-	for (const struct dirent *entry; (entry = readdir(dir));)
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && has_identity(root, entry->d_name, identity)) {
+	const struct dirent *entry;
+	int r, unseen = 0;
+	while ((r = listing_next(dir, &entry)) > 0) {
+		bool found = false;
+		int code = has_identity(root, entry->d_name, identity, &found);
+		unseen = code < 0 && code != -ENOENT ? code : unseen;
+		if (found) {
 			(void)snprintf(ret_entry, 256, "%s", entry->d_name);
-			break;
+			return 0;
 		}
+	}
+	if (r < 0 || unseen < 0) /* one that could not be looked at may be it */
+		return err_code(err, r < 0 ? r : unseen, "home", NULL);
+	*ret_entry = '\0';
 	return 0;
 }
 
-bool home_stands(const struct pin *root, const char *entry)
+int home_stands(const struct pin *root, const char *entry, bool *ret_stands, struct err *err)
 {
 	struct stat st;
-	return fstatat(root->fd, entry, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) == 0;
+	int r = fstatat(root->fd, entry, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0 ? -errno : 0;
+	if (r < 0 && r != -ENOENT)
+		return err_code(err, r, "home", entry);
+	*ret_stands = r == 0;
+	return 0;
 }
 
 int root_parent_check(const char *root, struct err *err)

@@ -98,8 +98,9 @@ static int begin(struct keeper *keeper, struct err *err)
 	keeper->signals = open_signals(err);
 	if (keeper->signals < 0)
 		return keeper->signals;
-	record_id(keeper->context->pods_dir, keeper->name, keeper->group.pod_id);
-	r = keeper_guard(keeper, err);
+	r = record_id(keeper->context->pods_dir, keeper->name, keeper->group.pod_id, err);
+	if (r == 0)
+		r = keeper_guard(keeper, err);
 	return r < 0 ? r : channel_publish(keeper->context->pods_dir, keeper->name, &keeper->channel, err);
 }
 
@@ -113,6 +114,14 @@ static void hear_signals(struct keeper *keeper)
 		}
 }
 
+static void pretend_ready(const struct keeper *keeper, struct pollfd polled[POLLED])
+{
+	struct backoff backoff = {.ms = 50};
+	backoff_sleep(&backoff, keeper->timer);
+	for (size_t i = 0; i < POLLED; i++)
+		polled[i].revents = polled[i].fd >= 0 ? POLLIN : 0;
+}
+
 static void wait_for_something(struct keeper *keeper)
 {
 	struct pollfd polled[POLLED] = {{.fd = keeper->signals, .events = POLLIN}, {.fd = keeper->channel.fd, .events = POLLIN}};
@@ -122,14 +131,13 @@ static void wait_for_something(struct keeper *keeper)
 	for (size_t i = 0; i < KEEPER_CLIENTS; i++)
 		polled[4 + i] = (struct pollfd){.fd = keeper->clients[i].fd, .events = POLLIN};
 	int ready = poll(polled, POLLED, deadline_poll_ms(until));
-	if (ready < 0 && errno != EINTR) {
-		struct backoff backoff = {.ms = 50};
-		backoff_sleep(&backoff, until);
-	}
+	bool deaf = ready < 0 && errno != EINTR;
 	if (deadline_passed(keeper->again) || (ready > 0 && (polled[2].revents || polled[3].revents)))
 		keeper_guard_hear(keeper);
-	if (ready <= 0)
+	if (ready <= 0 && !deaf)
 		return;
+	if (deaf) /* none of them waits: what cannot be waited for is asked again and again */
+		pretend_ready(keeper, polled);
 	if (polled[0].revents)
 		hear_signals(keeper);
 	for (size_t i = 0; i < KEEPER_CLIENTS; i++)

@@ -34,12 +34,13 @@ static int address_of(int fd, const char *name, struct sockaddr_un *ret_address)
 	return 0;
 }
 
-static int scratch_name(char *out, size_t size)
+/* Named like a temporary file of this pod, so that records_sweep knows what a killed keeper has left. */
+static int scratch_name(const char *file, char *out, size_t size)
 {
 	uint64_t random = 0;
 	if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
 		return -EIO;
-	(void)snprintf(out, size, ".tmp-%016llx@sock", (unsigned long long)random);
+	(void)snprintf(out, size, ".tmp-%016llx@%s", (unsigned long long)random, file);
 	return 0;
 }
 
@@ -63,10 +64,10 @@ static int bind_scratch(const struct pin *pods_dir, int fd, const char *scratch)
 int channel_publish(const struct pin *pods_dir, const struct pod_name *name, struct channel *ret_channel, struct err *err)
 {
 	struct pod_file file = pod_file_socket(name);
-	char scratch[64];
+	char scratch[POD_FILE_MAX + 32];
 	struct stat st;
 	AUTO_CLOSE int fd = socket_new();
-	int r = fd < 0 ? fd : scratch_name(scratch, sizeof scratch);
+	int r = fd < 0 ? fd : scratch_name(file.text, scratch, sizeof scratch);
 	if (r < 0)
 		return err_code(err, r, "keeper socket", file.text);
 	r = bind_scratch(pods_dir, fd, scratch);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "fsops/cleanup.h"
+#include "fsops/listing.h"
 #include "pod/system/records.h"
 
 #ifndef PIDFD_SIGNAL_PROCESS_GROUP
@@ -71,8 +72,9 @@ static int search_below(int fd, const char *path, unsigned depth, struct search 
 		return -ENOENT;
 	}
 	s->left--;
+	const struct dirent *entry;
 	int r = -ENOENT;
-	for (struct dirent *entry; r < 0 && (entry = readdir(dir));)
+	while (r < 0 && listing_next(dir, &entry) > 0)
 		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
 			r = search_entry(dirfd(dir), path, entry->d_name, depth, s);
 	(void)closedir(dir);
@@ -116,7 +118,7 @@ static int remove_groups(int parent, const char *name, unsigned depth)
 		close_quietly(fd);
 		return code;
 	}
-	for (struct dirent *entry; (entry = readdir(dir));)
+	for (const struct dirent *entry; listing_next(dir, &entry) > 0;)
 		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
 			(void)remove_groups(dirfd(dir), entry->d_name, depth + 1);
 	(void)closedir(dir);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fsops/cleanup.h"
+#include "fsops/listing.h"
 #include "fsops/file.h"
 #include "pod/model/launchd_print.h"
 #include "pod/model/refusal.h"
@@ -93,7 +94,7 @@ static int query_until(struct launchd *launchd, const struct pod_name *name, str
 		r = launchd_print_parse(status, launchd->text, ret_state, err);
 	/* launchd tells a job's process, not what it has started: the id in their environment does. */
 	if (r == 0)
-		record_id(launchd->context.pods_dir, name, ret_state->group.pod_id);
+		r = record_id(launchd->context.pods_dir, name, ret_state->group.pod_id, err);
 	return r;
 }
 
@@ -152,11 +153,12 @@ static int read_plists(const struct pin *pods_dir, const char *prefix, struct se
 		close_quietly(fd);
 		return code;
 	}
-	int r = 0;
+	const struct dirent *entry;
 	struct pod_name name;
-	for (struct dirent *entry; r == 0 && (entry = readdir(dir));)
-		if (plist_pod(prefix, entry->d_name, &name))
-			r = add_listed(listing, &name);
+	int r;
+	while ((r = listing_next(dir, &entry)) > 0)
+		if (plist_pod(prefix, entry->d_name, &name) && (r = add_listed(listing, &name)) < 0)
+			break;
 	(void)closedir(dir);
 	return r;
 }

@@ -28,8 +28,10 @@ static void say(struct mcp_result *result, const char *what, const struct dialog
 
 static void say_err(struct mcp_result *result, const struct err *why, const struct dialogue *d)
 {
-	char escaped[1200];
-	(void)text_escape(why->text, strlen(why->text), escaped, sizeof escaped);
+	char escaped[1200], text[sizeof why->subject + sizeof why->text + 2];
+	bool named = !*why->subject || strstr(why->text, why->subject);
+	(void)snprintf(text, sizeof text, "%s%s%s", named ? "" : why->subject, named ? "" : ": ", why->text);
+	(void)text_escape(text, strlen(text), escaped, sizeof escaped);
 	say(result, escaped, d);
 }
 

@@ -28,9 +28,10 @@ static void pass_signals(const struct sandbox *sandbox, int signals)
 	struct pollfd p[] = {{.fd = sandbox->pidfd, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
 	for (;;) {
 		struct signalfd_siginfo what;
-		if (poll(p, 2, -1) < 0 && errno != EINTR)
-			return;
-		if (p[0].revents)
+		int ready = poll(p, 2, -1);
+		if (ready < 0 && errno == EINTR)
+			continue;
+		if (ready < 0 || p[0].revents)
 			return;
 		if (p[1].revents && read(signals, &what, sizeof what) == (ssize_t)sizeof what)
 			(void)sandbox_signal(sandbox, (int)what.ssi_signo, NULL);

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 
 #include "fsops/cleanup.h"
+#include "fsops/file.h"
+#include "fsops/listing.h"
 
 void plane_entries_free(struct plane_entries *entries)
 {
@@ -51,9 +53,10 @@ static int add_stranger(struct plane_entries *entries, const char *entry, struct
 	return 0;
 }
 
-static int see_root_entry(struct plane_entries *entries, const char *entry, struct err *err)
+static int see_root_entry(struct plane_entries *entries, const char *prefix, const char *entry, struct err *err)
 {
 	struct pod_name name;
+	(void)prefix;
 	if (pod_name_parse(entry, strlen(entry), &name, NULL) == 0)
 		return plane_entries_add(entries, &name, TRACE_HOME, err);
 	if (pod_name_from_retired(entry, &name) == 0)
@@ -71,17 +74,30 @@ static int see_plist(struct plane_entries *entries, const char *prefix, const ch
 	return plane_entries_add(entries, &name, TRACE_PLIST, err);
 }
 
+static const struct {
+	const char *suffix;
+	unsigned trace;
+} files[] = {{".env", TRACE_RECORD}, {".refused", TRACE_NOTE}, {".sock", TRACE_SOCKET}, {".down", TRACE_FAREWELL}};
+#define FILES (sizeof files / sizeof *files)
+
 static int see_pods_dir_entry(struct plane_entries *entries, const char *prefix, const char *entry, struct err *err)
 {
-	static const struct {
-		const char *suffix;
-		unsigned trace;
-	} files[] = {{".env", TRACE_RECORD}, {".refused", TRACE_NOTE}, {".sock", TRACE_SOCKET}, {".down", TRACE_FAREWELL}};
 	struct pod_name name;
-	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+	for (size_t i = 0; i < FILES; i++)
 		if (pod_name_from_file(entry, files[i].suffix, &name) == 0)
 			return plane_entries_add(entries, &name, files[i].trace, err);
 	return see_plist(entries, prefix, entry, err);
+}
+
+static int see_temporary(struct plane_entries *entries, const char *prefix, const char *entry, struct err *err)
+{
+	const char *at = strchr(entry, '@');
+	struct pod_name name;
+	(void)prefix;
+	for (size_t i = 0; at && file_is_temporary(entry) && i < FILES; i++)
+		if (pod_name_from_file(at + 1, files[i].suffix, &name) == 0)
+			return plane_entries_add(entries, &name, 0, err);
+	return 0;
 }
 
 static void cleanup_dir(DIR **dir)
@@ -90,7 +106,10 @@ static void cleanup_dir(DIR **dir)
 		(void)closedir(*dir);
 }
 
-static int each_entry(const struct pin *at, const char *prefix, struct plane_entries *entries, struct err *err)
+/* What is made of one entry; `prefix` is for the plists. */
+typedef int see_entry(struct plane_entries *entries, const char *prefix, const char *entry, struct err *err);
+
+static int each_entry(const struct pin *at, see_entry *see, const char *prefix, struct plane_entries *entries, struct err *err)
 {
 	int fd = openat(at->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
@@ -98,28 +117,35 @@ static int each_entry(const struct pin *at, const char *prefix, struct plane_ent
 	__attribute__((cleanup(cleanup_dir))) DIR *dir = fdopendir(fd);
 	if (!dir) {
 		close_quietly(fd);
-		return err_code(err, -errno, "scan", NULL);
+		return err_code(err, -ENOMEM, "scan", NULL);
 	}
-	for (;;) {
-		errno = 0;
-		const struct dirent *entry = readdir(dir);
-		if (!entry)
-			return errno ? err_code(err, -errno, "scan", NULL) : 0;
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
-		int r = prefix ? see_pods_dir_entry(entries, prefix, entry->d_name, err) : see_root_entry(entries, entry->d_name, err);
-		if (r < 0)
+	const struct dirent *entry;
+	int r;
+	while ((r = listing_next(dir, &entry)) > 0)
+		if ((r = see(entries, prefix, entry->d_name, err)) < 0)
 			return r;
-	}
+	return r < 0 ? err_code(err, r, "scan", NULL) : 0;
 }
 
 int plane_scan(const struct pin *root, const struct pin *pods_dir, const char *prefix, struct plane_entries *ret_entries, struct err *err)
 {
 	AUTO_ENTRIES struct plane_entries entries = {0};
-	int r = root->fd >= 0 ? each_entry(root, NULL, &entries, err) : 0;
+	int r = root->fd >= 0 ? each_entry(root, see_root_entry, NULL, &entries, err) : 0;
 	if (r < 0)
 		return err_prepend(err, "the pods root cannot be read");
-	r = pods_dir->fd >= 0 ? each_entry(pods_dir, prefix, &entries, err) : 0;
+	r = pods_dir->fd >= 0 ? each_entry(pods_dir, see_pods_dir_entry, prefix, &entries, err) : 0;
+	if (r < 0)
+		return err_prepend(err, "the pods dir cannot be read");
+	plane_entries_sort(&entries);
+	*ret_entries = entries;
+	entries = (struct plane_entries){0};
+	return 0;
+}
+
+int plane_scan_temporary(const struct pin *pods_dir, struct plane_entries *ret_entries, struct err *err)
+{
+	AUTO_ENTRIES struct plane_entries entries = {0};
+	int r = pods_dir->fd >= 0 ? each_entry(pods_dir, see_temporary, NULL, &entries, err) : 0;
 	if (r < 0)
 		return err_prepend(err, "the pods dir cannot be read");
 	plane_entries_sort(&entries);
@@ -148,19 +174,39 @@ void plane_entries_sort(struct plane_entries *entries)
 	entries->n = kept + 1;
 }
 
-static bool is_there(const struct pin *at, const char *name)
+/* Adds the trace if the name is there. */
+static int look_for(const struct pin *at, const char *name, unsigned trace, unsigned *traces, struct err *err)
 {
 	struct stat st;
-	return at->fd >= 0 && fstatat(at->fd, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) == 0;
+	if (at->fd < 0)
+		return 0;
+	if (fstatat(at->fd, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) == 0)
+		*traces |= trace;
+	else if (errno != ENOENT)
+		return err_code(err, -errno, "look", name);
+	return 0;
 }
 
-unsigned plane_probe(const struct pin *root, const struct pin *pods_dir, const char *prefix, const struct pod_name *name)
+int plane_probe(const struct pin *root, const struct pin *pods_dir, const char *prefix, const struct pod_name *name, unsigned *ret_traces, struct err *err)
 {
 	char plist[POD_FILE_MAX + 64];
 	(void)snprintf(plist, sizeof plist, "dev.kirocrew.pod.%s.%s.plist", prefix, name->text);
-	return (is_there(root, name->text) ? TRACE_HOME : 0u) | (is_there(root, pod_file_retired(name).text) ? TRACE_RETIRED : 0u) |
-	       (is_there(pods_dir, pod_file_record(name).text) ? TRACE_RECORD : 0u) |
-	       (is_there(pods_dir, pod_file_note(name).text) ? TRACE_NOTE : 0u) |
-	       (is_there(pods_dir, pod_file_farewell(name).text) ? TRACE_FAREWELL : 0u) |
-	       (is_there(pods_dir, pod_file_socket(name).text) ? TRACE_SOCKET : 0u) | (is_there(pods_dir, plist) ? TRACE_PLIST : 0u);
+	struct pod_file retired = pod_file_retired(name), record = pod_file_record(name), note = pod_file_note(name);
+	struct pod_file farewell = pod_file_farewell(name), socket = pod_file_socket(name);
+	const struct {
+		const struct pin *at;
+		const char *name;
+		unsigned trace;
+	} looks[] = {
+		{root, name->text, TRACE_HOME},		{root, retired.text, TRACE_RETIRED},	  {pods_dir, record.text, TRACE_RECORD},
+		{pods_dir, note.text, TRACE_NOTE},	{pods_dir, farewell.text, TRACE_FAREWELL}, {pods_dir, socket.text, TRACE_SOCKET},
+		{pods_dir, plist, TRACE_PLIST},
+	};
+	unsigned traces = 0;
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < sizeof looks / sizeof *looks; i++)
+		r = look_for(looks[i].at, looks[i].name, looks[i].trace, &traces, err);
+	if (r == 0)
+		*ret_traces = traces;
+	return r;
 }

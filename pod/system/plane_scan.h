@@ -36,5 +36,7 @@ void plane_entries_free(struct plane_entries *entries);
 int plane_scan(const struct pin *root, const struct pin *pods_dir, const char *prefix, struct plane_entries *ret_entries, struct err *err);
 int plane_entries_add(struct plane_entries *entries, const struct pod_name *name, unsigned trace, struct err *err);
 void plane_entries_sort(struct plane_entries *entries); /* joins the traces of one name */
-/* The traces of one pod, without a scan. */
-unsigned plane_probe(const struct pin *root, const struct pin *pods_dir, const char *prefix, const struct pod_name *name);
+/* The traces of one pod, without a scan; an error when one could not be looked for. */
+int plane_probe(const struct pin *root, const struct pin *pods_dir, const char *prefix, const struct pod_name *name, unsigned *ret_traces, struct err *err);
+/* The pods of which a killed call has left a temporary file in the pods dir (absent: none), by name, each once, without traces. */
+int plane_scan_temporary(const struct pin *pods_dir, struct plane_entries *ret_entries, struct err *err);

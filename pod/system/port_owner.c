@@ -79,15 +79,14 @@ static int member_that_holds(const struct question *question, uint64_t inode, pi
 	return r < 0 && r != -EACCES ? err_code(err, r, "listener", NULL) : r;
 }
 
-static bool still_holds(const struct socket_holder *holder)
+static int still_holds(const struct socket_holder *holder, bool *ret_holds)
 {
 	struct process process = {.pid = holder->pid, .start = holder->start};
 	struct process_sockets sockets = {0};
-	if (process_sockets_read(&process, &sockets) < 0)
-		return false;
-	bool found = holds(&sockets, holder->inode);
+	int r = process_sockets_read(&process, &sockets);
+	*ret_holds = r == 0 && holds(&sockets, holder->inode);
 	free(sockets.v);
-	return found;
+	return process_unseen(r) ? 0 : r;
 }
 
 /* Holders in the group and outside. A stranger counts only while it still holds it. */
@@ -100,8 +99,13 @@ static int holders_of(struct question *question, uint64_t inode, pid_t *ret_memb
 		return r;
 	*ret_member = *ret_stranger = 0;
 	for (size_t i = 0; i < count; i++) {
-		bool member = group_has(question->group, holders[i].pid, holders[i].start);
-		if (!member && !still_holds(&holders[i]))
+		bool member = false, still = true;
+		r = group_has(question->group, holders[i].pid, holders[i].start, &member, err);
+		if (r == 0 && !member && (r = still_holds(&holders[i], &still)) < 0)
+			(void)err_code(err, r, "listener", NULL);
+		if (r < 0)
+			return r;
+		if (!member && !still)
 			continue;
 		pid_t *slot = member ? ret_member : ret_stranger;
 		if (!*slot)

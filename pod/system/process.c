@@ -14,6 +14,7 @@
 #include <sys/vfs.h>
 
 #include "fsops/cleanup.h"
+#include "fsops/listing.h"
 
 #define STAT_BYTES 1024
 #define ENVIRON_MAX (8UL << 20)
@@ -185,21 +186,23 @@ static void ask_again_for_parents(int proc, struct process_list *list)
 
 static int scan_into(DIR *proc, struct process_list *list)
 {
-	for (struct dirent *entry; errno = 0, (entry = readdir(proc));) {
+	const struct dirent *entry;
+	int more;
+	while ((more = listing_next(proc, &entry)) > 0) {
 		if (*entry->d_name < '1' || *entry->d_name > '9')
 			continue;
 		char name[sizeof entry->d_name + 8];
 		(void)snprintf(name, sizeof name, "%s/stat", entry->d_name);
 		struct process process;
 		int r = read_stat(dirfd(proc), name, &process);
-		if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
-			return r;
-		if (r < 0)
+		if (process_unseen(r) || r == -EBADMSG)
 			continue;
+		if (r < 0)
+			return r;
 		if ((r = process_list_add(list, &process)) < 0)
 			return r;
 	}
-	return -errno;
+	return more;
 }
 
 int process_scan(struct process_list *ret_list, struct err *err)

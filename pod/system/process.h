@@ -42,6 +42,9 @@ int process_open(const struct process *process);
 int process_file(int directory, const char *name, size_t max, char **ret_bytes, size_t *ret_len);
 /* The environment that it was started with: entries that end with NUL, malloc'ed, NUL behind. -ESRCH; -EACCES: closed to us. */
 int process_environ(const struct process *process, char **ret_bytes, size_t *ret_len);
+/* Of a look below /proc/<pid>: the process is gone, or what is asked is closed to us. After any other error nothing is known of it, and who
+ * looks for somebody has not found out that there is nobody. */
+bool process_unseen(int code);
 /* Inode numbers of its open sockets; v is malloc'ed. -ESRCH; -EACCES: closed to us. */
 struct process_sockets {
 	uint64_t *v;
@@ -60,7 +63,7 @@ int process_signal(const struct process *process, int signal, struct err *err);
  * -EINVAL when the cgroup is no cgroup, or the root of its hierarchy. */
 int group_members(const struct unit_group *group, struct process_list *ret_list, struct err *err);
 /* The same answer for one process, without a look at all the others: its ancestors are asked, as they are now. */
-bool group_has(const struct unit_group *group, pid_t pid, uint64_t start);
+int group_has(const struct unit_group *group, pid_t pid, uint64_t start, bool *ret_has, struct err *err);
 /* kernfs ids of the cgroup and its descendants, for comparison with INET_DIAG_CGROUP_ID. malloc'ed; none (also on a v1 hierarchy): *ret_count 0. */
 int group_cgroup_ids(const struct unit_group *group, uint64_t **ret_ids, size_t *ret_count, struct err *err);
 /* cgroup.kill where it can, else SIGSTOP to all, then SIGKILL through pidfds, until nothing is left or the deadline; survivors are named in

@@ -44,3 +44,8 @@ const struct process *process_list_find(const struct process_list *list, pid_t p
 	struct process key = {.pid = pid};
 	return list->n ? bsearch(&key, list->v, list->n, sizeof *list->v, by_pid) : NULL;
 }
+
+bool process_unseen(int code)
+{
+	return code == -ESRCH || code == -ENOENT || code == -EACCES || code == -EPERM;
+}

@@ -6,16 +6,19 @@
 #include <stdlib.h>
 
 #include "fsops/cleanup.h"
+#include "fsops/listing.h"
 #include "pod/system/process.h"
 
-static bool socket_inode(int at, const char *name, uint64_t *ret_inode)
+/* A descriptor that was closed meanwhile is no socket. */
+static int socket_inode(int at, const char *name, bool *ret_is, uint64_t *ret_inode)
 {
 	char text[64];
 	ssize_t n = readlinkat(at, name, text, sizeof text - 1);
 	if (n < 0)
-		return false;
+		return errno == ENOENT || errno == ENAMETOOLONG ? 0 : -errno; /* a socket has a short name */
 	text[n] = '\0';
-	return sscanf(text, "socket:[%" SCNu64 "]", ret_inode) == 1;
+	*ret_is = sscanf(text, "socket:[%" SCNu64 "]", ret_inode) == 1;
+	return 0;
 }
 
 static int add(struct process_sockets *sockets, uint64_t inode)
@@ -43,16 +46,21 @@ int process_sockets_read(const struct process *process, struct process_sockets *
 		return r == -ENOENT ? -ESRCH : r;
 	}
 	struct process_sockets sockets = {0};
-	int r = 0;
-	for (struct dirent *entry; r == 0 && (entry = readdir(fds));) {
-		uint64_t inode;
-		if (*entry->d_name != '.' && socket_inode(fd, entry->d_name, &inode))
+	const struct dirent *entry;
+	int r;
+	while ((r = listing_next(fds, &entry)) > 0) {
+		bool is_socket = false;
+		uint64_t inode = 0;
+		r = socket_inode(fd, entry->d_name, &is_socket, &inode);
+		if (r == 0 && is_socket)
 			r = add(&sockets, inode);
+		if (r < 0)
+			break;
 	}
 	(void)closedir(fds);
 	if (r < 0) {
 		free(sockets.v);
-		return r;
+		return r == -ENOENT ? -ESRCH : r;
 	}
 	*ret_sockets = sockets;
 	return 0;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <uuid/uuid.h>
@@ -26,15 +27,29 @@ int record_load(const struct pin *pods_dir, const struct pod_name *name, struct 
 	return record_parse(text, len, ret_record, err);
 }
 
-void record_id(const struct pin *pods_dir, const struct pod_name *name, char out[37])
+/* A record that is none, or is damaged, names nobody. */
+static bool names_nobody(int code)
+{
+	return code == -ENOENT || code == -ELOOP || code == -EINVAL || code == -EISDIR || code == -EFBIG || code == -EPERM;
+}
+
+int record_id(const struct pin *pods_dir, const struct pod_name *name, char ret_id[37], struct err *err)
 {
 	AUTO_RECORD struct record record = {0};
-	*out = 0;
-	if (!pods_dir || record_load(pods_dir, name, &record, NULL) < 0)
-		return;
-	const char *id = record_get(&record, "ID");
-	if (id && strlen(id) == 36 && strspn(id, "0123456789abcdefABCDEF-") == 36)
-		memcpy(out, id, 37);
+	AUTO_FREE char *text = NULL;
+	size_t len = 0;
+	struct err why = {0};
+	int r = pods_dir ? file_read(pods_dir, pod_file_record(name).text, RECORD_BYTES_MAX, &text, &len, &why) : -ENOENT;
+	if (r == 0)
+		r = record_parse(text, len, &record, &why);
+	if (r < 0 && !names_nobody(r)) {
+		*err = why;
+		return err_prepend(err, "the record cannot be read");
+	}
+	const char *id = r < 0 ? NULL : record_get(&record, "ID");
+	bool good = id && strlen(id) == 36 && strspn(id, "0123456789abcdefABCDEF-") == 36;
+	(void)snprintf(ret_id, 37, "%s", good ? id : "");
+	return 0;
 }
 
 int record_store_unsynced(const struct pin *pods_dir, const struct pod_name *name, const struct record *record, struct err *err)
@@ -170,8 +185,9 @@ int farewell_delete(const struct pin *pods_dir, const struct pod_name *name, str
 
 int records_sweep(const struct pin *pods_dir, const struct pod_name *name, struct err *err)
 {
-	struct pod_file record = pod_file_record(name), note = pod_file_note(name), farewell = pod_file_farewell(name);
-	const char *const names[] = {record.text, note.text, farewell.text};
+	struct pod_file record = pod_file_record(name), note = pod_file_note(name), farewell = pod_file_farewell(name),
+			socket = pod_file_socket(name);
+	const char *const names[] = {record.text, note.text, farewell.text, socket.text};
 	return file_sweep(pods_dir, names, sizeof names / sizeof *names, err);
 }
 

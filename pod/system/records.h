@@ -8,8 +8,9 @@
 #include "pod/model/record.h"
 
 int record_load(const struct pin *pods_dir, const struct pod_name *name, struct record *ret_record, struct err *err); /* -ENOENT; REFUSAL_BAD_CONFIG */
-/* The ID of the pod's record, checked, because it becomes part of names; "" when there is none. pods_dir may be NULL. */
-void record_id(const struct pin *pods_dir, const struct pod_name *name, char out[37]);
+/* The ID of the pod's record, checked, because it becomes part of names; "" when there is none. pods_dir may be NULL. An error when it could not be
+ * read: the generation by which the pod's processes are known is not known then. */
+int record_id(const struct pin *pods_dir, const struct pod_name *name, char ret_id[37], struct err *err);
 int record_store(const struct pin *pods_dir, const struct pod_name *name, const struct record *record, struct err *err);
 /* In two steps: old or new from the first on, and kept over a power cut after the second. */
 int record_store_unsynced(const struct pin *pods_dir, const struct pod_name *name, const struct record *record, struct err *err);

@@ -161,7 +161,9 @@ static int read_inner(struct sandbox *sandbox, int info, struct deadline until, 
 		ssize_t n = r < 0 ? -1 : read(info, text + len, sizeof text - 1 - len);
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0)
+		if (n < 0)
+			return err_set(err, -ENOTSUP, "sandbox", NULL, "bwrap cannot be heard: %s", strerrordesc_np(errno));
+		if (n == 0)
 			return err_set(err, -ENOTSUP, "sandbox", NULL, "bwrap cannot make a sandbox here");
 		len += (size_t)n;
 		text[len] = '\0';
@@ -171,7 +173,7 @@ static int read_inner(struct sandbox *sandbox, int info, struct deadline until, 
 		return err_set(err, -ENOTSUP, "sandbox", NULL, "bwrap does not say who it started");
 	sandbox->inner_pidfd = (int)syscall(SYS_pidfd_open, pid, 0U);
 	if (sandbox->inner_pidfd < 0)
-		return err_set(err, -ENOTSUP, "sandbox", NULL, "bwrap cannot make a sandbox here");
+		return err_set(err, -ENOTSUP, "sandbox", NULL, "what bwrap started cannot be watched: %s", strerrordesc_np(errno));
 	sandbox->inner = pid;
 	return 0;
 }

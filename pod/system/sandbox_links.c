@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "fsops/cleanup.h"
+#include "fsops/listing.h"
 #include "pod/system/sandbox_parts.h"
 
 #define DEPTH_MAX 64
@@ -48,16 +49,15 @@ static int scan_directory(struct scan *scan, int fd, const char *path, unsigned 
 		close_quietly(fd);
 		return err_code(scan->err, code, "seal", path);
 	}
-	int r = 0;
-	for (struct dirent *entry; r == 0 && (entry = readdir(list));) {
-		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
-			continue;
+	const struct dirent *entry;
+	int r = 0, more = 0;
+	while (r == 0 && (more = listing_next(list, &entry)) > 0) {
 		if (!strcmp(path, "run/mcp-tmp") && !strncmp(entry->d_name, "probe-", 6))
 			continue;
 		r = judge(scan, dirfd(list), path, entry->d_name, depth);
 	}
 	(void)closedir(list);
-	return r;
+	return r == 0 && more < 0 ? err_code(scan->err, more, "seal", path) : r;
 }
 
 int sandbox_links_check(const struct pin *run, struct deadline until, struct err *err)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "fsops/cleanup.h"
+#include "fsops/listing.h"
 #include "pod/system/process.h"
 #include "pod/system/sandbox.h"
 
@@ -29,13 +30,15 @@ static bool may_hold(const struct process *process, ino_t pipe)
 		close_quietly(fds);
 		return directory >= 0;
 	}
+	const struct dirent *entry;
 	bool holds = false;
-	for (struct dirent *entry; !holds && (entry = readdir(list));) {
+	int more = 0;
+	while (!holds && (more = listing_next(list, &entry)) > 0) {
 		struct stat st;
-		holds = entry->d_name[0] != '.' && fstatat(dirfd(list), entry->d_name, &st, 0) == 0 && S_ISFIFO(st.st_mode) && st.st_ino == pipe;
+		holds = fstatat(dirfd(list), entry->d_name, &st, 0) == 0 && S_ISFIFO(st.st_mode) && st.st_ino == pipe;
 	}
 	(void)closedir(list);
-	return holds;
+	return holds || (more < 0 && more != -ENOENT && more != -ESRCH);
 }
 
 bool sandbox_holds_pipe(const struct sandbox *sandbox, ino_t pipe)

@@ -39,8 +39,11 @@ static size_t read_all(int fd, char *out, size_t size, struct deadline until)
 {
 	size_t len = 0;
 	struct pollfd p = {.fd = fd, .events = POLLIN};
-	while (len + 1 < size && (poll(&p, 1, deadline_poll_ms(until)) > 0 || errno == EINTR)) {
-		ssize_t n = read(fd, out + len, size - 1 - len);
+	while (len + 1 < size) {
+		int ready = poll(&p, 1, deadline_poll_ms(until));
+		ssize_t n = ready > 0 ? read(fd, out + len, size - 1 - len) : ready;
+		if (n < 0 && errno == EINTR)
+			continue;
 		if (n <= 0)
 			break;
 		len += (size_t)n;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fsops/cleanup.h"
+#include "fsops/listing.h"
 #include "fsops/file.h"
 #include "pod/model/plane.h"
 #include "pod/model/refusal.h"
@@ -129,11 +130,13 @@ static int list_directory(const struct pin *directory, struct scenario_listing *
 		return err_code(err, code, "scenarios", NULL);
 	}
 	struct scenario scenario;
-	for (const struct dirent *entry; (entry = readdir(stream)) && listing->n < SCENARIOS_MAX;)
+	const struct dirent *entry;
+	int r = 0;
+	while (listing->n < SCENARIOS_MAX && (r = listing_next(stream, &entry)) > 0)
 		if (is_scenario(directory, entry->d_name, &scenario))
 			listing->v[listing->n++] = scenario;
 	(void)closedir(stream);
-	return 0;
+	return r < 0 ? err_code(err, r, "scenarios", NULL) : 0;
 }
 
 int scenarios_list(struct scenario_listing *ret_listing, struct err *err)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "fsops/cleanup.h"
+#include "fsops/listing.h"
 #include "fsops/file.h"
 #include "fsops/tree.h"
 #include "pod/system/process.h"
@@ -231,7 +232,9 @@ static int sweep_in(const struct pin *parent, struct deadline until, size_t *rem
 		close_quietly(fd);
 		return err_code(err, code, "scratch", "mcp-tmp");
 	}
-	for (struct dirent *entry; (entry = readdir(list));) {
+	const struct dirent *entry;
+	int more;
+	while ((more = listing_next(list, &entry)) > 0) {
 		if (strncmp(entry->d_name, PREFIX, sizeof PREFIX - 1))
 			continue;
 		int r = sweep_one(parent, entry->d_name, until, removed, first ? NULL : err);
@@ -239,7 +242,7 @@ static int sweep_in(const struct pin *parent, struct deadline until, size_t *rem
 			first = r;
 	}
 	(void)closedir(list);
-	return first;
+	return more < 0 && !first ? err_code(err, more, "scratch", "mcp-tmp") : first;
 }
 
 int scratch_sweep(const struct pin *home, struct deadline until, size_t *ret_removed, struct err *err)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fsops/cleanup.h"
+#include "fsops/listing.h"
 #include "fsops/draft.h"
 #include "fsops/file.h"
 #include "fsops/tree.h"
@@ -127,12 +128,14 @@ static int first_content(const struct pin *home, char out[256], struct err *err)
 		close_quietly(fd);
 		return err_code(err, code, "seed", NULL);
 	}
+	const struct dirent *entry;
+	int r = 0;
 	out[0] = '\0';
-	for (const struct dirent *entry; !out[0] && (entry = readdir(stream));)
+	while (!out[0] && (r = listing_next(stream, &entry)) > 0)
 		if (is_content(entry->d_name))
 			(void)snprintf(out, 256, "%s", entry->d_name);
 	(void)closedir(stream);
-	return 0;
+	return r < 0 ? err_code(err, r, "seed", NULL) : 0;
 }
 
 /* *ret_complete: there is nothing to do. */

@@ -117,8 +117,11 @@ static int spawn_with(struct spawn_plan *plan, int report_in, struct spawned *re
 	int r = read_report(report_in, plan->request, err);
 	if (r < 0 || plan->request->daemon) {
 		close_quietly(spawned.pidfd);
-		if (!plan->request->daemon && !plan->request->sibling)
-			(void)spawn_reap(pid);
+		if (!plan->request->daemon) {
+			(void)kill(pid, SIGKILL); /* where its report was not heard it may run well */
+			if (!plan->request->sibling)
+				(void)spawn_reap(pid);
+		}
 		spawned = (struct spawned){.pidfd = -1};
 	} else {
 		spawned.pid = pid;

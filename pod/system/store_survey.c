@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fsops/cleanup.h"
+#include "fsops/listing.h"
 #include "pod/system/store_parts.h"
 
 #define DEPTH_MAX 16
@@ -174,12 +175,10 @@ static int walk_directory(struct walk *walk, const struct pin *directory, const 
 		return err_code(err, -ENOMEM, "store", path);
 	}
 	for (;;) {
-		errno = 0;
-		const struct dirent *entry = readdir(stream);
-		if (!entry)
-			return errno ? err_code(err, -errno, "store", path) : 0;
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
+		const struct dirent *entry;
+		int r = listing_next(stream, &entry);
+		if (r <= 0)
+			return r < 0 ? err_code(err, r, "store", path) : 0;
 		if (++walk->entries % CLOCK_EVERY == 0 && deadline_passed(walk->until))
 			return err_set(err, -ETIMEDOUT, "store", path, "it is too large to be looked through in time");
 		AUTO_FREE char *below = NULL;
@@ -187,7 +186,7 @@ static int walk_directory(struct walk *walk, const struct pin *directory, const 
 			below = NULL;
 			return err_code(err, -ENOMEM, "store", path);
 		}
-		int r = walk_entry(walk, directory, entry->d_name, below, depth, err);
+		r = walk_entry(walk, directory, entry->d_name, below, depth, err);
 		if (r < 0)
 			return r;
 	}
