@@ -1,0 +1,48 @@
+"""What the harness must find, or it is no harness: planted bugs, and an injector that had nothing to do."""
+
+import os
+import subprocess
+
+from scenes import Up
+from series import Crashes, Faults, Memory, Tally
+from stage import FAULT, INJECT, Stage
+
+# The bug, the kind of run that shows it, and a word of the violation.
+BUGS = (
+    ("crash", Faults, "died of signal"),
+    ("crash", Memory, "died of signal"),
+    ("lie", Faults, "said that it is up"),
+    ("silence", Faults, "without a word"),
+    ("residue", Faults, "says nothing of what is left"),
+    ("residue", Crashes, "files are left"),
+    ("stranger", Faults, "outside the plane was changed"),
+    ("hang", Faults, "did not end within"),
+    ("daemon", Faults, "processes are left"),
+)
+
+
+class PlantedStage(Stage):
+    tool, deadline, patience = os.path.join(FAULT, "planted"), 2, 1
+
+
+def violations_of(bug, runs, word=None):
+    series = runs(Up, "control", runs.kinds[0])
+    series.make_stage, series.quiet, series.until = (lambda: PlantedStage(PLANTED=bug)), True, word
+    tally = Tally(series.row)
+    series.run(tally)
+    return tally
+
+
+def controls():
+    """Each as a row: what was planted, trials, what is wrong with the harness (nothing, if all is well)."""
+    for runs in (Faults, Memory, Crashes):
+        tally = violations_of("none", runs)
+        wrong = [f"it finds what is not there: {tally.violations[0]}"] if tally.violations else [] if tally.acted else ["nothing was injected"]
+        yield f"no bug, {runs.__name__.lower()}", tally, wrong
+    for bug, runs, word in BUGS:
+        tally = violations_of(bug, runs, word)
+        yield f"{bug}, {runs.__name__.lower()}", tally, [] if any(word in what for what in tally.violations) else [f"the planted bug was not found: {bug}"]
+    nothing = Tally("")
+    done = subprocess.run([INJECT, "--at", "1000000", "--", "/bin/true"], stderr=subprocess.PIPE, timeout=60, check=False)
+    nothing.add(True, [], 0)
+    yield "an injector without its call", nothing, [] if done.returncode == 3 and b'"injected":false' in done.stderr else ["it does not say that it did nothing"]

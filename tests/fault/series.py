@@ -1,0 +1,165 @@
+"""Series of trials: one scene, one role of process, one kind of fault, call after call until the command was left alone."""
+
+import os
+import threading
+import time
+
+from scenes import Scene
+from stage import FAIL_ALLOC, Stage
+
+WAYS = ("down", "prune", "up")
+ERRNOS = 8 # of a call, at most (calls.c)
+
+
+class Tally:
+    """Of one row of the table. Shared by the threads that work on it."""
+
+    def __init__(self, row):
+        self.row, self.trials, self.acted, self.violations, self.seconds = row, 0, 0, [], 0.0
+        self.lock = threading.Lock()
+
+    def add(self, acted, violations, seconds):
+        with self.lock:
+            self.trials += 1
+            self.acted += acted
+            self.violations += violations
+            self.seconds += seconds
+
+
+class Series:
+    """`stride` and `offset` (from 1): which calls. `options(n, k)`: the injector's words."""
+
+    kinds, make_stage, quiet, until = (), Stage, False, None
+
+    def __init__(self, scene, role, kind, stride=1, offset=1):
+        self.scene, self.role, self.kind, self.stride, self.offset = scene, role, kind, stride, offset
+        self.row = (scene.name, role, kind)
+
+    def __str__(self):
+        return f"{self.scene.name}, {self.role}, {self.kind}"
+
+    def run(self, tally):
+        with self.make_stage() as stage:
+            stage.settled()
+            n = self.offset
+            while True:
+                reached = False
+                for k in self.variants(n):
+                    began = time.monotonic()
+                    acted, reached_now = self.trial(stage, n, k)
+                    reached |= reached_now
+                    where = f"{self}, call {n}/{k}"
+                    tally.add(acted, [f"{where} ({self.where}): {what}" for what in stage.violations], time.monotonic() - began)
+                    for what in () if self.quiet else stage.violations:
+                        print(f"VIOLATED {where} ({self.where}): {what}", flush=True)
+                    if stage.violations:
+                        stage.violations.clear()
+                        stage.sweep()
+                        stage.settled()
+                    if not acted:
+                        break
+                if not reached or any(self.until in what for what in tally.violations if self.until):
+                    return
+                n += self.stride
+
+    def variants(self, n):
+        return (0,)
+
+    def trial(self, stage, n, k):
+        """Whether something was done, and whether there was an n-th call at all."""
+        scene = self.scene()
+        scene.prepare(stage)
+        with stage.injected([*self.options(n, k), "--role", self.role, "--each", "4"], *scene.words) as done:
+            self.after(stage, scene, done, n)
+        acted, reached = done.event("inject"), done.event("inject") or done.event("no-such-errno")
+        self.where = " ".join(str(acted[key]) for key in ("call", "errno", "dir", "path") if acted[key]) if acted else "nothing"
+        return bool(acted), bool(reached)
+
+    def after(self, stage, scene, done, n):
+        """A fault that has not come yet waits in the keeper, for the command that ends it: that one must be honest, and the next one converges."""
+        late = self.role == "keeper" and not done.event("inject") and self.injects
+        if late:
+            first = stage.run("down", "a", "--stop-secs", "2")
+            stage.check_words(first)
+            if first.status == 0:
+                stage.check_gone()
+        else:
+            self.judge(stage, scene, done)
+        scene.back(stage, "down" if late else self.way(n))
+        stage.check_canary()
+
+    def judge(self, stage, scene, done):
+        stage.check_words(done)
+        scene.truth(stage, done)
+
+    def way(self, n):
+        return "down"
+
+    injects = True
+
+
+class Faults(Series):
+    """Each call fails: with each errno that it can have, once, or from then on."""
+
+    kinds = ("fails once", "fails for ever")
+
+    def variants(self, n):
+        return range(ERRNOS) if self.stride == 1 or self.whole else [(n // self.stride) % 4]
+
+    whole = False
+
+    def options(self, n, k):
+        return ["--at", str(n), "--errno", str(k), *(["--for-ever"] if self.kind == "fails for ever" else [])]
+
+
+class Crashes(Series):
+    """The process is killed before, or after, each call that changes something."""
+
+    kinds = ("killed before", "killed after")
+
+    def options(self, n, k):
+        return ["--at", str(n), "--changing", "--kill", self.kind.split()[1]]
+
+    def judge(self, stage, scene, done):
+        if self.role != "control": # the control process goes on and must be honest
+            super().judge(stage, scene, done)
+        elif scene.changes:
+            stage.check_listed()
+
+    def way(self, n):
+        return WAYS[n % 3]
+
+
+class Memory(Series):
+    """The n-th allocation fails, or it and all that follow."""
+
+    kinds = ("once", "for ever")
+    injects = False
+
+    def trial(self, stage, n, k):
+        scene = self.scene()
+        scene.prepare(stage)
+        told = os.path.join(stage.dir, "told")
+        done = stage.run(*scene.words, env=dict(LD_PRELOAD=FAIL_ALLOC, FAIL_ALLOC_TOOL=stage.tool, FAIL_ALLOC_ROLE=self.role, FAIL_ALLOC_AT=str(n),
+                                                FAIL_ALLOC_EVER="1" if self.kind == "for ever" else "0", FAIL_ALLOC_TOLD=told))
+        self.after(stage, scene, done, n)
+        acted = os.path.exists(told)
+        if acted:
+            os.unlink(told)
+        self.where = f"allocation {n}"
+        return acted, acted
+
+
+def series_of(kind_class, scenes, stride=1, offset=lambda: 1):
+    for scene in scenes:
+        for role in scene.roles:
+            for kind in kind_class.kinds:
+                yield kind_class(scene, role, kind, stride, offset())
+
+
+def spread(series, ways):
+    """The same calls, shared out among so many workers."""
+    for part in range(ways):
+        one = type(series)(series.scene, series.role, series.kind, series.stride * ways, series.offset + part * series.stride)
+        one.whole = series.stride == 1
+        yield one

@@ -1,0 +1,308 @@
+"""A plane of its own, what must stay as it is around it, and the four checks that follow every trial: canary, truth, bound, converge.
+
+Everything is judged from outside: /proc, the file system, statuses and words."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "lifecycle"))
+from plane import BIN, PROGRAMS, SPAN, alive, port_band, tree_manifest  # noqa: E402
+
+FAULT = os.environ.get("FAULT_PROGRAMS") or os.path.join(os.path.dirname(PROGRAMS), "fault")
+INJECT, FAIL_ALLOC = os.path.realpath(os.path.join(FAULT, "inject")), os.path.join(FAULT, "fail_alloc.so")
+SERVE = (os.path.join(PROGRAMS, "http_server"), "{port}")
+DEADLINE = 60  # a command that has not ended by then hangs; none may wait that long with the budgets below
+STATUSES = {0, 1, 2, 3, 69, 70, 75, 78}
+CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS, signal.SIGPIPE}
+
+
+class Done:
+    """How one command ended, and what the injector saw."""
+
+    def __init__(self, words, status, out, err, events=()):
+        self.words, self.status = words, status
+        self.out, self.err = os.fsdecode(out), os.fsdecode(err)
+        self.events = list(events)
+
+    def __str__(self):
+        return f"{' '.join(self.words)}: status {self.status}, stdout {self.out.strip()!r}, stderr {self.err.strip()!r}"
+
+    def event(self, name):
+        return next((event for event in self.events if event["event"] == name), None)
+
+    @property
+    def json(self):
+        try:
+            return json.loads(self.out)
+        except ValueError:
+            return None
+
+
+class Stage:
+    """One plane that many trials use, one after the other. `violations` holds what was wrong in the trial under way."""
+
+    tool, deadline, patience = os.path.realpath(BIN), DEADLINE, 10
+
+    def __init__(self, settings="", **env):
+        self.stack = contextlib.ExitStack()
+        self.dir = os.path.realpath(tempfile.mkdtemp(prefix="fault-"))
+        self.stack.callback(shutil.rmtree, self.dir, True)
+        self.base_port = self.stack.enter_context(port_band())
+        self.root, self.pods_dir = os.path.join(self.dir, "pods"), os.path.join(self.dir, "registry")
+        self.artifacts, self.home = os.path.join(self.dir, "artifacts"), os.path.join(self.dir, "operator")
+        self.violations = []
+        self._make_canary()
+        self.config = os.path.join(self.dir, "config.ini")
+        self.settle(settings)
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith(("KIROCREW", "XDG_", "FAIL_ALLOC", "KIRO_"))}
+        self.env.update(
+            HOME=self.home,
+            KIROCREW_POD_ROOT=self.root,
+            KIROCREW_POD_ENV_DIR=self.pods_dir,
+            KIROCREW_POD_ARTIFACTS_DIR=self.artifacts,
+            KIROCREW_POD_BASE_PORT=str(self.base_port),
+            KIROCREW_POD_PORT_SPAN=str(SPAN - 2),
+            KIROCREW_POD_UNIT_PREFIX="f" + os.path.basename(self.dir)[6:].replace("_", "x"),
+            KIROCREW_POD_BACKEND=os.environ.get("POD_BACKEND", "embedded"),
+            KIROCREW_POD_HEALTH_SECS="5",
+            KIROCREW_POD_REPO=self.dir,
+            PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            **env,
+        )
+
+    def settle(self, settings):
+        with open(self.config, "w") as ini:
+            ini.write(settings)
+
+    def close(self):
+        self.run("down", "--all", "--stop-secs", "1")
+        for pid in self.processes():
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        self.stack.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def wrong(self, what):
+        self.violations.append(what)
+
+    # --- canary -----------------------------------------------------------------------------------------------------------
+
+    def _make_canary(self):
+        outside = os.path.join(self.dir, "outside")
+        store = os.path.join(self.home, "store")
+        for path, text in ((f"{outside}/file", "precious"), (f"{outside}/deep/er/file", "too"), (f"{store}/token", "secret"), (f"{store}/more/x", "y")):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as file:
+                file.write(text)
+        os.symlink("file", os.path.join(outside, "link"))
+        self.canaries = (outside, store)
+        self.innocent = [subprocess.Popen(["/bin/sleep", "100000"], stdin=subprocess.DEVNULL, start_new_session=True) for _ in range(2)]
+        for process in self.innocent:
+            self.stack.callback(process.wait)
+            self.stack.callback(process.kill)
+        self.listener = self.stack.enter_context(socket.socket())
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.listener.bind(("127.0.0.1", self.base_port + SPAN))
+        self.listener.listen(8)
+        self.manifest = [tree_manifest(top) for top in self.canaries]
+
+    def check_canary(self):
+        if [tree_manifest(top) for top in self.canaries] != self.manifest:
+            self.wrong("canary: a tree outside the plane was changed")
+        if any(process.poll() is not None for process in self.innocent):
+            self.wrong("canary: an innocent process was ended")
+        with socket.socket() as probe:
+            probe.settimeout(5)
+            if probe.connect_ex(self.listener.getsockname()):
+                self.wrong("canary: a foreign listener is gone")
+        with contextlib.suppress(OSError):
+            self.listener.setblocking(False)
+            while True:
+                self.listener.accept()[0].close()
+
+    # --- commands -----------------------------------------------------------------------------------------------------------
+
+    def command(self, *words):
+        return [self.tool, "--config", self.config, *words]
+
+    def run(self, *words, env=None, **how):
+        """Without any fault. A command that hangs is killed and is a violation."""
+        try:
+            done = subprocess.run(self.command(*words), env={**self.env, **(env or {})}, cwd=self.dir, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, timeout=self.deadline, check=False, **how)
+        except subprocess.TimeoutExpired:
+            self.wrong(f"bound: {' '.join(words)} did not end within {self.deadline} s")
+            return Done(words, -1, b"", b"")
+        result = Done(words, done.returncode, done.stdout, done.stderr)
+        if done.returncode < 0 and -done.returncode in CRASHES:
+            self.wrong(f"truth: {words[0]} died of signal {-done.returncode}")
+        return result
+
+    @contextlib.contextmanager
+    def injected(self, options, *words):
+        """Runs the command under the injector and yields its Done; on the way out waits until the last process that was traced has ended."""
+        read, write = os.pipe()
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            injector = subprocess.Popen([INJECT, *options, "--tool", self.tool, "--deadline", str(self.deadline), "--report", str(write), "--", *self.command(*words)],
+                                        env=self.env, cwd=self.dir, stdin=subprocess.DEVNULL, stdout=out, stderr=err, pass_fds=[write])
+            os.close(write)
+            with open(read) as lines:
+                try:
+                    events = []
+                    for line in lines:
+                        events.append(json.loads(line))
+                        if events[-1]["event"] == "command":
+                            break
+                    out.seek(0), err.seek(0)
+                    last = events[-1] if events else {"status": -1, "signal": 0, "overdue": False}
+                    done = Done(words, last.get("status", -1) if not last.get("signal") else -last["signal"], out.read(), err.read(), events)
+                    yield done
+                    end = time.monotonic() + self.patience
+                    while injector.poll() is None and time.monotonic() < end:
+                        time.sleep(0.002)
+                    if injector.poll() is None:
+                        self.wrong(f"converge: processes are left: {self.describe(self.processes())}")
+                finally:
+                    injector.kill()
+                    injector.wait()
+                done.events += [json.loads(line) for line in lines if line.endswith("\n")]
+        self._judge_events(done)
+
+    def _judge_events(self, done):
+        if any(event.get("overdue") for event in done.events):
+            self.wrong(f"bound: {done.words[0]} did not end within {self.deadline} s")
+        for event in done.events:
+            if event["event"] in ("ended", "command") and event["signal"] in CRASHES:
+                self.wrong(f"truth: a {event['role']} process died of signal {event['signal']}")
+
+    # --- what is there --------------------------------------------------------------------------------------------------------
+
+    def processes(self):
+        """Living processes of this plane, by their environment."""
+        mark, found = f"KIROCREW_POD_ROOT={self.root}".encode(), []
+        for entry in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                with open(f"/proc/{entry}/environ", "rb") as environ:
+                    ours = mark in environ.read().split(b"\0")
+                if ours and alive(int(entry)) and os.readlink(f"/proc/{entry}/exe") != INJECT:
+                    found.append(int(entry))
+        return found
+
+    def describe(self, pids):
+        words = []
+        for pid in pids:
+            with contextlib.suppress(OSError):
+                with open(f"/proc/{pid}/cmdline", "rb") as text:
+                    words.append(f"{pid} ({text.read().replace(bytes(1), b' ').decode(errors='replace').strip()})")
+        return ", ".join(words) or "of somebody else"
+
+    def files(self):
+        """Everything in the plane but lock files and the directory of logs itself."""
+        found = []
+        for top in (self.root, self.artifacts):
+            if os.path.isdir(top):
+                found += [os.path.relpath(os.path.join(top, entry), self.dir) for entry in os.listdir(top)]
+        if os.path.isdir(self.pods_dir):
+            found += [os.path.join("registry", entry) for entry in os.listdir(self.pods_dir) if not entry.endswith(".lock")]
+        return sorted(found)
+
+    def sight(self, name="a"):
+        """What `ls` says of it now, None: nothing."""
+        listed = self.run("ls", "--json")
+        if listed.status or listed.json is None:
+            self.wrong(f"truth: afterwards `ls` fails: {listed}")
+            return None
+        return next((pod for pod in listed.json if pod["name"] == name), None)
+
+    def check_words(self, done):
+        """Who fails says so in lines of its own, with a cause."""
+        if done.status == 0 or done.status < 0:
+            return
+        if done.status not in STATUSES:
+            self.wrong(f"truth: an unknown status: {done}")
+        lines = [line for line in done.err.splitlines() if line]
+        ours = [line for line in lines if line.startswith("kirocrew-pod: ")]
+        silenced = any(event["event"] == "inject" and event["call"] in ("write", "writev") for event in done.events)
+        if not ours and not silenced and done.json is None: # what `--json` prints tells what failed, too
+            self.wrong(f"truth: it failed without a word: {done}")
+        if any(not line.startswith(("kirocrew-pod: ", "  | ")) for line in lines) or any(not line.isprintable() for line in lines):
+            self.wrong(f"truth: words that are not the tool's: {done}")
+        if ours and len(ours[-1]) < len("kirocrew-pod: ") + 12:
+            self.wrong(f"truth: no cause is named: {done}")
+
+    def settles(self, living=()):
+        """What is left when those that are on their way out have had their time."""
+        end = time.monotonic() + self.patience
+        while (left := set(self.processes()) - set(living)) and time.monotonic() < end:
+            time.sleep(0.005)
+        return left
+
+    def check_gone(self):
+        if left := self.files():
+            self.wrong(f"converge: files are left: {left}")
+        if left := self.processes():
+            self.wrong(f"converge: processes are left: {self.describe(left)}")
+
+    def check_listed(self):
+        """What is left of pod `a`, if anything is, is listed."""
+        pod = self.sight()
+        left = [path for path in self.files() if not path.startswith("artifacts") and "/.tmp-" not in path and "/.draft-" not in path]
+        if (left or self.processes()) and not pod:
+            self.wrong(f"truth: `ls` says nothing of what is left: {left} {self.describe(self.processes())}")
+        return pod
+
+    def converge(self, way="down"):
+        """The fault is lifted: one more command, and nothing is left."""
+        if way == "prune":
+            last = self.run("prune", "--all")
+            if self.sight(): # it lives or belongs to a living one: that is not for prune
+                way = "down"
+        if way == "up":
+            last = self.run("up", "a", "--", *SERVE)
+            pod = self.sight()
+            if last.status or not pod or pod["state"] != "up":
+                self.wrong(f"converge: a new `up` fails: {last}, listed as {pod}")
+        if way != "prune":
+            last = self.run("down", "a", "--stop-secs", "2")
+        if last.status:
+            self.wrong(f"converge: {last}")
+        self.check_gone()
+
+    def sweep(self):
+        """After a violation: the next trial begins clean, whatever is left."""
+        for pid in self.processes():
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        self.settles()
+        self.empty()
+
+    def empty(self):
+        for top in (self.root, self.pods_dir, self.artifacts):
+            shutil.rmtree(top, ignore_errors=True)
+
+    def settled(self):
+        """The plane has seen a pod before, so that a command makes the same calls in every trial."""
+        for words in (("up", "a", "--", *SERVE), ("down", "a")):
+            done = self.run(*words)
+            if done.status:
+                raise RuntimeError(f"not even without a fault: {done}")
+
+    def lost_keeper(self, pid):
+        """The keeper above this payload is killed, and with it everything that it started."""
+        with open(f"/proc/{pid}/stat") as text:
+            keeper = int(text.read().rpartition(")")[2].split()[1])
+        os.kill(keeper, signal.SIGKILL)
+        self.settles()
