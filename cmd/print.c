@@ -36,7 +36,7 @@ void print_text(const char *bytes, size_t len)
 void print_json(struct json *json)
 {
 	AUTO_JSON struct json *owned = json;
-	AUTO_FREE char *text = owned ? json_dump(owned, 0) : NULL;
+	AUTO_FREE char *text = owned && !json_lost_something() ? json_dump(owned, 0) : NULL;
 	if (!text) {
 		errno = ENOMEM;
 		remember(true);

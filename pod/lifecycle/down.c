@@ -33,6 +33,7 @@ struct descent {
 	struct lock gate;
 	struct record record;
 	bool revoked;
+	bool unknown; /* whether there was a unit could not be found out: what is done for one that has none is done for it, too */
 };
 
 /* --- stopping ----------------------------------------------------------------------------------------------------------- */
@@ -47,10 +48,6 @@ static int stop(struct descent *d, struct err *err)
 	unsigned secs = d->options.stop_secs ? d->options.stop_secs : STOP_SECS_DEFAULT;
 	if (!d->plan.stop)
 		return 0;
-	if (d->facts->unit.active == UNIT_UNKNOWN) /* asked again for the true cause; a lost answer is never taken for "gone" */
-		return d->service->ops->query(d->service, d->name, &d->facts->unit, err) < 0
-			       ? err->code
-			       : d->service->ops->stop(d->service, d->name, (int64_t)secs * 1000, &d->facts->unit.group, err);
 	return d->service->ops->stop(d->service, d->name, (int64_t)secs * 1000, &d->facts->unit.group, err);
 }
 
@@ -102,21 +99,32 @@ static void drop_lookers(const struct session *session, struct process_list *hol
 	holders->n = kept;
 }
 
+/* 1: it is open. 0: there is none, or one without permission bits: nobody but root can have entered it, and it is repaired when it is deleted. */
+static int open_home(struct descent *d, struct pin *ret_home, struct err *err)
+{
+	struct err why = {0};
+	const char *entry = pod_home_entry(d->facts);
+	int r = entry ? pin_child(&d->session->root, entry, ret_home, &why) : -ENOENT;
+	if (r == -ENOENT || r == -EACCES)
+		return 0;
+	if (r < 0) {
+		*err = why;
+		return err_prepend(err, "it cannot be found out whether anybody uses the home");
+	}
+	return 1;
+}
+
 static int nobody_holds_home(struct descent *d, struct err *err)
 {
 	AUTO_PIN struct pin home = PIN_NONE;
 	AUTO_PROCESSES struct process_list holders = {0};
 	struct pod_paths paths;
-	const char *entry = pod_home_entry(d->facts);
-	if (!entry)
-		return 0;
 	int r = pod_paths_make(&d->session->around.plane, d->name, &paths, err);
 	if (r == 0)
-		r = pin_child(&d->session->root, entry, &home, NULL);
-	if (r == -EACCES) /* a home without permission bits: nobody but root can have entered it, and it is repaired when it is deleted */
-		return 0;
-	if (r == 0)
-		r = process_holders(&home, paths.home, &holders, err);
+		r = open_home(d, &home, err);
+	if (r <= 0)
+		return r;
+	r = process_holders(&home, paths.home, &holders, err);
 	drop_lookers(d->session, &holders);
 	if (r < 0 || holders.n == 0)
 		return r;
@@ -131,11 +139,10 @@ static int nobody_of_it_lives(struct descent *d, struct err *err)
 	AUTO_PIN struct pin home = PIN_NONE;
 	AUTO_PROCESSES struct process_list members = {0};
 	struct unit_group group = {0};
-	const char *entry = pod_home_entry(d->facts);
-	if (!entry || *d->facts->unit.group.pod_id || pin_child(&d->session->root, entry, &home, NULL) < 0 ||
-	    home_marker_read(&home, group.pod_id, NULL) < 0)
-		return 0;
-	int r = group_members(&group, &members, err);
+	int r = *d->facts->unit.group.pod_id ? 0 : open_home(d, &home, err);
+	if (r <= 0 || home_marker_read(&home, group.pod_id, NULL) < 0)
+		return r < 0 ? r : 0;
+	r = group_members(&group, &members, err);
 	if (r < 0 || members.n == 0)
 		return r;
 	retire_names(&members, d->report->survivors, sizeof d->report->survivors);
@@ -146,11 +153,11 @@ static int nobody_of_it_lives(struct descent *d, struct err *err)
 static int not_started_for_home(struct descent *d, const struct listener *listener, struct err *err)
 {
 	AUTO_PIN struct pin home = PIN_NONE;
-	const char *entry = pod_home_entry(d->facts);
 	bool serves = false;
-	if (!entry || pin_child(&d->session->root, entry, &home, NULL) < 0)
-		return 0;
-	int r = process_serves_home(listener->pid, &home, &serves, err);
+	int r = open_home(d, &home, err);
+	if (r <= 0)
+		return r;
+	r = process_serves_home(listener->pid, &home, &serves, err);
 	if (r < 0 || !serves)
 		return r;
 	return refuse(err, REFUSAL_IN_USE, d->name->text, "pid %d (%s) answers on port %d and was started for its home; nothing was deleted",
@@ -286,7 +293,7 @@ static int descend(struct descent *d, struct err *err)
 		r = drained(d, err);
 	if (r == 0)
 		r = close_gate(d, err);
-	if (r == 0 && d->plan.orphan)
+	if (r == 0 && (d->plan.orphan || d->unknown))
 		r = orphan_is_dead(d, err);
 	if (r == 0)
 		r = delete_home(d, err);
@@ -304,10 +311,24 @@ static bool is_meant(const struct descent *d)
 	return (!d->options.id || strcmp(d->options.id, spec->id) == 0) && (!d->options.only_ended || over);
 }
 
+/* A lost answer is never taken for "gone": it is asked once more, and what was seen at the first time counts no more. */
+static int look_surely(struct descent *d, struct sight *ret_sight, struct err *err)
+{
+	struct look_options options = {.mute = !d->options.only_dead};
+	int r = look_one(d->session, d->name, options, ret_sight, err);
+	if (r < 0 || ret_sight->facts.unit.active != UNIT_UNKNOWN)
+		return r;
+	sight_free(ret_sight);
+	*ret_sight = (struct sight){0};
+	r = look_one(d->session, d->name, options, ret_sight, err);
+	d->unknown = r == 0 && ret_sight->facts.unit.active == UNIT_UNKNOWN;
+	return r;
+}
+
 static int down_locked(struct descent *d, struct err *err)
 {
 	AUTO_SIGHT struct sight sight = {0};
-	int r = look_one(d->session, d->name, (struct look_options){.mute = !d->options.only_dead}, &sight, err);
+	int r = look_surely(d, &sight, err);
 	if (r < 0)
 		return r;
 	d->facts = &sight.facts;
@@ -322,6 +343,8 @@ static int down_locked(struct descent *d, struct err *err)
 	r = records_sweep(&d->session->pods_dir, d->name, err);
 	if (r < 0 || d->plan.nothing)
 		return r;
+	if (d->options.only_dead && d->unknown)
+		return err_set(err, -EIO, "unit", d->name->text, "%s", sight.reason);
 	if (d->options.only_dead && pod_is_alive(sight.state))
 		return refuse(err, REFUSAL_IN_USE, d->name->text, "it is %s again", pod_state_name(sight.state));
 	r = descend(d, err);

@@ -223,7 +223,14 @@ struct json *json_clone(const struct json *json)
 	return NULL;
 }
 
-int json_set(struct json *object, const char *key, struct json *value)
+static _Thread_local bool lost;
+
+bool json_lost_something(void)
+{
+	return lost;
+}
+
+static int put_into(struct json *object, const char *key, struct json *value)
 {
 	AUTO_FREE char *owned = NULL;
 	size_t len;
@@ -235,13 +242,27 @@ int json_set(struct json *object, const char *key, struct json *value)
 	return json_object_set_new(in(object), bytes, in(value)) < 0 ? -ENOMEM : 0;
 }
 
-int json_append(struct json *array, struct json *value)
+int json_set(struct json *object, const char *key, struct json *value)
+{
+	int r = put_into(object, key, value);
+	lost |= r < 0;
+	return r;
+}
+
+static int append_to(struct json *array, struct json *value)
 {
 	if (!json_is_array(in(array)) || !value) {
 		json_free(value);
 		return value ? -EINVAL : -ENOMEM;
 	}
 	return json_array_append_new(in(array), in(value)) < 0 ? -ENOMEM : 0;
+}
+
+int json_append(struct json *array, struct json *value)
+{
+	int r = append_to(array, value);
+	lost |= r < 0;
+	return r;
 }
 
 int json_remove(struct json *object, const char *key)

@@ -46,6 +46,8 @@ struct json *json_clone(const struct json *json); /* deep */
 /* Both take `value` over, also on failure and when it is NULL (then -ENOMEM). */
 int json_set(struct json *object, const char *key, struct json *value);
 int json_append(struct json *array, struct json *value);
+/* Whether one of them has ever failed in this thread: who puts many members together may ask once, before the whole is shown. */
+bool json_lost_something(void);
 int json_remove(struct json *object, const char *key);
 
 /* Compact, key order kept, what text_escape would escape written \uNNNN, malloc'ed; NULL when memory is out. indent 0: one line. */

@@ -192,10 +192,13 @@ int cgroup_write(const char *cgroup, const char *file, const char *word)
 	return write(fd, word, strlen(word)) < 0 ? -errno : 0;
 }
 
+/* One that cannot be asked is taken, and will say why when it is used. */
 static bool shows(const char *path, long magic)
 {
 	struct statfs fs;
-	return statfs(path, &fs) == 0 && (long)fs.f_type == magic;
+	if (statfs(path, &fs) < 0)
+		return errno != ENOENT && errno != EACCES;
+	return (long)fs.f_type == magic;
 }
 
 static bool has_option(const char *options, const char *word)
@@ -315,6 +318,8 @@ int cgroup_directory(const char *control_group, char *out, size_t size, struct e
 			return err_code(err, -ENOMEM, "cgroup", control_group);
 		if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 			return put(out, size, path, "", err);
+		if (errno != ENOENT && errno != ENOTDIR)
+			return err_code(err, -errno, "cgroup", path);
 	}
 	return err_set(err, -ENOENT, "cgroup", control_group, "there is no such control group");
 }

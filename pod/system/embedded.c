@@ -104,7 +104,9 @@ int embedded_remnants(const struct embedded *e, const struct pod_name *name, str
 	if (r < 0)
 		return r;
 	keeper_cgroup_name(e->context.plane->prefix, name, group.pod_id, directory);
-	(void)keeper_cgroup_find(directory, group.cgroup, sizeof group.cgroup);
+	r = keeper_cgroup_find(directory, group.cgroup, sizeof group.cgroup);
+	if (r < 0 && r != -ENOENT)
+		return err_code(err, r, "cgroup", directory);
 	*ret_group = group;
 	return 0;
 }

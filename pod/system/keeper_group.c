@@ -59,8 +59,12 @@ static int search_entry(int dir, const char *path, const char *entry, unsigned d
 		(void)snprintf(s->out, s->size, "%s", child);
 		return 0;
 	}
-	int fd = depth < TREE_DEPTH ? openat(dir, entry, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
-	return fd < 0 ? -ENOENT : search_below(fd, child, depth + 1, s);
+	if (depth >= TREE_DEPTH)
+		return -ENOENT;
+	int fd = openat(dir, entry, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return process_unseen(-errno) ? -ENOENT : -errno;
+	return search_below(fd, child, depth + 1, s);
 }
 
 /* Takes fd over. */
@@ -69,16 +73,16 @@ static int search_below(int fd, const char *path, unsigned depth, struct search 
 	DIR *dir = s->left > 0 ? fdopendir(fd) : NULL;
 	if (!dir) {
 		close_quietly(fd);
-		return -ENOENT;
+		return s->left > 0 ? -ENOMEM : -ENOENT;
 	}
 	s->left--;
 	const struct dirent *entry;
-	int r = -ENOENT;
-	while (r < 0 && listing_next(dir, &entry) > 0)
+	int r = -ENOENT, more = 0;
+	while (r == -ENOENT && (more = listing_next(dir, &entry)) > 0)
 		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
 			r = search_entry(dirfd(dir), path, entry->d_name, depth, s);
 	(void)closedir(dir);
-	return r;
+	return r == -ENOENT && more < 0 && !process_unseen(more) && more != -ENODEV ? more : r;
 }
 
 int keeper_cgroup_find(const char *name, char *out, size_t size)
@@ -90,9 +94,11 @@ int keeper_cgroup_find(const char *name, char *out, size_t size)
 		return 0;
 	}
 	int r = cgroup2_mount(mount, sizeof mount, NULL);
-	int fd = r < 0 ? r : open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r < 0)
+		return r == -ENOSYS ? -ENOENT : r; /* without /proc there is no way to ask; others say so */
+	int fd = open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return -ENOENT;
+		return process_unseen(-errno) ? -ENOENT : -errno;
 	struct search search = {.name = name, .out = out, .size = size, .left = TREE_DIRECTORIES};
 	return search_below(fd, mount, 0, &search);
 }

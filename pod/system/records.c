@@ -173,9 +173,12 @@ int farewell_store(const struct pin *pods_dir, const struct pod_name *name, stru
 {
 	struct err why = {0};
 	int r = file_create(pods_dir, pod_file_farewell(name).text, "", 0, 0600, &why);
-	if (r < 0 && r != -EEXIST && err)
+	/* A `down` that makes room needs none: if it is killed, the record still tells of the pod. */
+	if (r == 0 || r == -EEXIST || r == -ENOSPC || r == -EDQUOT)
+		return 0;
+	if (err)
 		*err = why;
-	return r == -EEXIST ? 0 : r;
+	return r;
 }
 
 int farewell_delete(const struct pin *pods_dir, const struct pod_name *name, struct err *err)

@@ -20,8 +20,8 @@ int record_delete(const struct pin *pods_dir, const struct pod_name *name, struc
 int note_load(const struct pin *pods_dir, const struct pod_name *name, struct note *ret_note, struct err *err); /* never opens what is not a regular file */
 int note_store(const struct pin *pods_dir, const struct pod_name *name, const struct err *why, struct err *err);
 int note_delete(const struct pin *pods_dir, const struct pod_name *name, struct err *err);
-/* Written before a `down` changes anything, deleted last: a `down` that was killed in between is seen. Not synced: what a power cut leaves of
- * the pod is listed anyway. */
+/* Written before a `down` changes anything, deleted last: a `down` that was killed in between is seen. Without room for it: 0. Not synced: what
+ * a power cut leaves of the pod is listed anyway. */
 int farewell_store(const struct pin *pods_dir, const struct pod_name *name, struct err *err);
 int farewell_delete(const struct pin *pods_dir, const struct pod_name *name, struct err *err);
 /* Temporary files that a killed call left of this pod; the caller holds its name lock. */

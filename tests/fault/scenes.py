@@ -3,6 +3,7 @@
 import json
 import os
 import sqlite3
+import subprocess
 
 from stage import PROGRAMS, SERVE
 
@@ -109,6 +110,30 @@ class DownOrphan(Down):
         stage.lost_keeper(up.json["pid"])
 
 
+class DownHeld(DownOrphan):
+    """An orphan in whose home somebody works: whatever cannot be looked at, it is not deleted."""
+
+    name = "down, of a home in use"
+
+    def prepare(self, stage):
+        super().prepare(stage)
+        self.worker = subprocess.Popen(["/bin/sleep", "100000"], cwd=os.path.join(stage.root, "a", "workspace"), stdin=subprocess.DEVNULL)
+        with open(os.path.join(stage.root, "a", "workspace", "work"), "w") as file:
+            file.write("of hours")
+
+    def truth(self, stage, done):
+        if not os.path.exists(os.path.join(stage.root, "a", "workspace", "work")):
+            stage.wrong("truth: a home was deleted in which somebody works")
+        if done.status == 0:
+            stage.wrong(f"truth: it was deleted, it says: {done}")
+        stage.check_listed()
+
+    def back(self, stage, way):
+        self.worker.kill()
+        self.worker.wait()
+        super().back(stage, way)
+
+
 class Prune(DownOrphan):
     name, words = "prune", ("prune", "--all")
 
@@ -177,4 +202,4 @@ class Probe(Ls):
             stage.wrong(f"converge: scratch is left: {os.listdir(scratches)}")
 
 
-SCENES = [Up, UpFirst, UpRich, Down, DownOrphan, Prune, Ls, Probe]
+SCENES = [Up, UpFirst, UpRich, Down, DownOrphan, DownHeld, Prune, Ls, Probe]

@@ -1,14 +1,16 @@
 """Series of trials: one scene, one role of process, one kind of fault, call after call until the command was left alone."""
 
 import os
+import signal
 import threading
 import time
 
-from scenes import Scene
+from scenes import Up
 from stage import FAIL_ALLOC, Stage
 
 WAYS = ("down", "prune", "up")
 ERRNOS = 8 # of a call, at most (calls.c)
+EACH = "4" # of the same call on each of many processes or files: inject.c, --each
 
 
 class Tally:
@@ -58,6 +60,8 @@ class Series:
                         stage.settled()
                     if not acted:
                         break
+                if not reached:
+                    print(f"done {self}, {n} calls, stride {self.stride}", flush=True) if not self.quiet else None
                 if not reached or any(self.until in what for what in tally.violations if self.until):
                     return
                 n += self.stride
@@ -69,7 +73,7 @@ class Series:
         """Whether something was done, and whether there was an n-th call at all."""
         scene = self.scene()
         scene.prepare(stage)
-        with stage.injected([*self.options(n, k), "--role", self.role, "--each", "4"], *scene.words) as done:
+        with stage.injected([*self.options(n, k), "--role", self.role, "--each", EACH], *scene.words) as done:
             self.after(stage, scene, done, n)
         acted, reached = done.event("inject"), done.event("inject") or done.event("no-such-errno")
         self.where = " ".join(str(acted[key]) for key in ("call", "errno", "dir", "path") if acted[key]) if acted else "nothing"
@@ -128,6 +132,60 @@ class Crashes(Series):
 
     def way(self, n):
         return WAYS[n % 3]
+
+
+class Twice(Crashes):
+    """A `down` that is killed after an `up` that was killed: the `up` at a call that its own series has reached, by turns."""
+
+    kinds = ("killed after a killed up",)
+    variants_of_up = range(1, 40, 3)
+
+    def variants(self, n):
+        return self.variants_of_up if self.stride == 1 or self.whole else [1 + (n * 7) % 39]
+
+    def trial(self, stage, n, k):
+        up, down = Up(), self.scene()
+        reached = False
+        with stage.injected(["--at", str(k), "--changing", "--kill", "before", "--role", "control", "--each", EACH], *up.words):
+            stage.check_listed()
+            with stage.injected(["--at", str(n), "--changing", "--kill", "after", "--role", "control", "--each", EACH], *down.words) as done:
+                stage.check_listed()
+                down.back(stage, WAYS[(n + k) % 3])
+                stage.check_canary()
+            reached = done.event("inject")
+        self.where = f"up killed at {k}, down at {reached['call']} {reached['path']}" if reached else "nothing"
+        return bool(reached), True if k != self.variants(n)[-1] else bool(reached) or n < 40
+
+
+class Swaps(Series):
+    """Exactly before each call that goes by a name in the plane, that name is taken by a link that leads out. Whatever the command then says: nothing
+    outside is touched."""
+
+    kinds = ("a link in its place",)
+    calls = "openat,openat2,mkdirat,unlinkat,renameat,renameat2,linkat,newfstatat,statx,fchmodat"
+
+    def options(self, n, k):
+        return ["--at", str(n), "--only", self.calls, "--hook", self.hook]
+
+    def trial(self, stage, n, k):
+        inside = f"case $INJECT_DIR/ in {stage.root}/*|{stage.pods_dir}/*|{stage.artifacts}/*) ;; *) exit 3;; esac; case $INJECT_PATH in ''|.|..|*/*) exit 3;; esac"
+        target = f"case $INJECT_PATH in *.*) t={stage.canaries[0]}/file;; *) t={stage.canaries[0]}/deep;; esac"
+        self.hook = f'{inside}; {target}; cd "$INJECT_DIR" || exit 3; if [ -e "$INJECT_PATH" ]; then mv -T "$INJECT_PATH" "$INJECT_PATH.aside" || exit 3; fi; ln -s $t "$INJECT_PATH"'
+        acted, reached = super().trial(stage, n, k)
+        if self.swapped:
+            stage.sweep()
+            stage.settled()
+        return acted and self.swapped, reached
+
+    def after(self, stage, scene, done, n):
+        hook = done.event("hook")
+        self.swapped = bool(hook) and hook["status"] == 0
+        stage.check_words(done)
+        stage.run("ls", "--json")
+        stage.run("down", "a", "--stop-secs", "1")
+        stage.check_canary()
+        for pid in stage.processes():
+            os.kill(pid, signal.SIGKILL)
 
 
 class Memory(Series):

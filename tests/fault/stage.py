@@ -50,6 +50,7 @@ class Stage:
     """One plane that many trials use, one after the other. `violations` holds what was wrong in the trial under way."""
 
     tool, deadline, patience = os.path.realpath(BIN), DEADLINE, 10
+    other = None # a pod beside `a`, which is not what is tried
 
     def __init__(self, settings="", **env):
         self.stack = contextlib.ExitStack()
@@ -210,14 +211,14 @@ class Stage:
         return ", ".join(words) or "of somebody else"
 
     def files(self):
-        """Everything in the plane but lock files and the directory of logs itself."""
+        """Everything of pod `a`, and of nobody known, in the plane; lock files and the directory of logs itself are left out."""
         found = []
         for top in (self.root, self.artifacts):
             if os.path.isdir(top):
                 found += [os.path.relpath(os.path.join(top, entry), self.dir) for entry in os.listdir(top)]
         if os.path.isdir(self.pods_dir):
             found += [os.path.join("registry", entry) for entry in os.listdir(self.pods_dir) if not entry.endswith(".lock")]
-        return sorted(found)
+        return sorted(path for path in found if os.path.basename(path).split(".")[0] != self.other)
 
     def sight(self, name="a"):
         """What `ls` says of it now, None: nothing."""
