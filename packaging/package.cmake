@@ -19,6 +19,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_DEPENDS bubblewrap)
+# The last two are loaded where they are used, so shlibdeps does not see them.
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "bubblewrap, libsystemd0, libsqlite3-0")
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "dbus-user-session, git")
 include(CPack)
