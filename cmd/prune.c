@@ -48,7 +48,7 @@ static int run_prune(const struct arguments *arguments, struct err *err)
 {
 	AUTO_SESSION struct session session = {.root = PIN_NONE, .pods_dir = PIN_NONE};
 	__attribute__((cleanup(cleanup_pruned))) struct pruned pruned = {0};
-	struct prune_options options = {.older_than_secs = 3 * 86400, .dry_run = arguments->value[FLAG_DRY_RUN]};
+	struct prune_options options = {.older_than_secs = 3L * 86400, .dry_run = arguments->value[FLAG_DRY_RUN]};
 	if (arguments->value[FLAG_ALL] && arguments->value[FLAG_OLDER_THAN])
 		return refuse(err, REFUSAL_USAGE, "prune", "--all and --older-than exclude each other");
 	int r = arguments->value[FLAG_OLDER_THAN] ? argument_age(arguments->value[FLAG_OLDER_THAN], &options.older_than_secs, err) : 0;

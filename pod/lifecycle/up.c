@@ -218,7 +218,7 @@ static int undo(struct ascent *a, struct err *err)
 	if (a->guarded)
 		r = unguard(a, err);
 	if (r == 0 && a->started) {
-		r = a->service->ops->stop(a->service, &a->request->name, a->unit.stop_secs * 1000, NULL, err);
+		r = a->service->ops->stop(a->service, &a->request->name, (int64_t)a->unit.stop_secs * 1000, NULL, err);
 		if (r == 0)
 			r = a->service->ops->forget(a->service, &a->request->name, err);
 	}

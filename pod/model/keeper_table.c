@@ -124,7 +124,7 @@ enum keeper_event keeper_verdict(int status, int signal)
 }
 
 const struct keeper_limits keeper_limits_default = {
-	.restart_ms = UNIT_RESTART_SECS * 1000, .sweep_ms = 2000, .window_ms = UNIT_START_LIMIT_SECS * 1000, .starts = UNIT_START_LIMIT_BURST};
+	.restart_ms = UNIT_RESTART_SECS * 1000L, .sweep_ms = 2000, .window_ms = UNIT_START_LIMIT_SECS * 1000L, .starts = UNIT_START_LIMIT_BURST};
 
 bool keeper_start_allowed(struct keeper_starts *starts, const struct keeper_limits *limits, int64_t now_ms)
 {

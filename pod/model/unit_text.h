@@ -20,7 +20,7 @@
 #include "pod/model/record.h"
 
 /* After a failure every backend waits this long. */
-#define UNIT_RESTART_SECS 5
+#define UNIT_RESTART_SECS 5U
 /* And gives up after so many starts within so many seconds. systemd's default window of 10 s never fills at one start in 5 s. This one ends
  * any loop whose single run, a viability probe that takes its full 20 s included, is shorter than 55 s; what lives longer may restart for
  * ever. */

@@ -13,7 +13,7 @@
 #include "fsops/file.h"
 #include "pod/system/library.h"
 
-#define LINE_BYTES_MAX (1024 * 1024)
+#define LINE_BYTES_MAX (1UL << 20)
 #define FOLLOW_MS 1000
 
 #define FUNCTIONS(F) F(journal_add_disjunction) F(journal_add_match) F(journal_close) F(journal_get_data) \

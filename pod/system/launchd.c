@@ -25,7 +25,7 @@
 #define KILLED_MS 5000
 /* A label that was just booted out may be refused for a moment. */
 #define BOOTSTRAP_MS 5000
-#define PLIST_BYTES_MAX (1024 * 1024)
+#define PLIST_BYTES_MAX (1UL << 20)
 #define TARGET_MAX (LAUNCHD_LABEL_MAX + 32)
 
 struct launchd {

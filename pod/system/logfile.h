@@ -8,7 +8,7 @@
 #include "pod/model/name.h"
 #include "pod/model/plane.h"
 
-#define LOGFILE_ROTATE_BYTES (16 * 1024 * 1024)
+#define LOGFILE_ROTATE_BYTES (16L << 20)
 
 /* For appending, made if missing; from LOGFILE_ROTATE_BYTES on, pod.log first becomes pod.log.1 (an older one is lost). */
 int logfile_open(const struct plane *plane, const struct pod_name *name, int *ret_fd, struct err *err);

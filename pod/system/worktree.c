@@ -16,7 +16,7 @@
 #include "pod/system/spawn.h"
 
 #define GIT_MS 10000
-#define OUTPUT_MAX (1024 * 1024)
+#define OUTPUT_MAX (1UL << 20)
 
 /* Reads until the end, the deadline or the bound: what came in time counts. */
 static size_t drain(int fd, char *buffer, size_t size, struct deadline until)
