@@ -2,6 +2,8 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "cmd/print.h"
@@ -136,4 +138,24 @@ int stranger_row(struct table *table, const char *entry)
 {
 	const char *const texts[COLUMNS] = {entry, pod_state_name(POD_FOREIGN), "-", "-", "-", "-", "", "", STRANGER};
 	return table_add(table, texts, TONE_BAD);
+}
+
+static bool passes(size_t column)
+{
+	return strcmp(columns[column].heading, "AGE") == 0 || strcmp(columns[column].heading, "LEFT") == 0;
+}
+
+char *sight_substance(const struct table *table)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	for (size_t r = 0; out && r < table->count; r++)
+		for (size_t c = 0; c < table->n; c++)
+			if (!passes(c))
+				(void)fprintf(out, "%s%c", table->rows[r].cells[c], c + 1 < table->n ? '\t' : '\n');
+	if (out && fclose(out) == 0)
+		return text;
+	free(text);
+	return NULL;
 }

@@ -26,6 +26,7 @@ static void embedded_close(struct service *service)
 {
 	struct embedded *e = embedded_of(service);
 	embedded_forget_watch(e);
+	embedded_close_all(e);
 	free(e);
 }
 
@@ -58,6 +59,8 @@ const struct service_ops service_embedded = {
 	.wait = embedded_wait,
 	.logs = embedded_logs,
 	.log_line = embedded_log_line,
+	.watch = embedded_watch_all,
+	.changed = embedded_changed,
 	.forget = embedded_forget,
 	.guard = embedded_guard,
 	.unguard = embedded_unguard,

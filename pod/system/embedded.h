@@ -19,6 +19,9 @@ struct embedded {
 	pid_t watched_keeper;
 	bool knows;
 	struct unit_state known; /* what the caller was told last of `watched` */
+	/* Of a watch for all pods: a connection to each keeper. */
+	int *all;
+	size_t all_count;
 };
 
 static inline struct embedded *embedded_of(struct service *service) { return (struct embedded *)service; }
@@ -49,6 +52,9 @@ void embedded_remember(struct embedded *e, const struct pod_name *name, const st
 int embedded_start(struct service *service, const struct service_unit *unit, struct deadline until, struct err *err);
 int embedded_stop(struct service *service, const struct pod_name *name, int64_t grace_ms, struct unit_group *group, struct err *err);
 int embedded_forget(struct service *service, const struct pod_name *name, struct err *err);
+int embedded_watch_all(struct service *service, struct watch_set *watch, struct err *err);
+bool embedded_changed(struct service *service);
+void embedded_close_all(struct embedded *e);
 int embedded_guard(struct service *service, const struct service_unit *unit, struct err *err);
 int embedded_unguard(struct service *service, const struct pod_name *name, const char *id, struct err *err);
 int embedded_query(struct service *service, const struct pod_name *name, struct unit_state *ret_state, struct err *err);

@@ -187,3 +187,57 @@ int embedded_list(struct service *service, struct service_listing *ret_listing, 
 	*ret_listing = listing;
 	return 0;
 }
+
+/* ---- changes of all of them ---- */
+
+void embedded_close_all(struct embedded *e)
+{
+	for (size_t i = 0; i < e->all_count; i++)
+		close_quietly(e->all[i]);
+	free(e->all);
+	e->all = NULL;
+	e->all_count = 0;
+}
+
+/* Asked for every change; -1 for a keeper that is not there, whose coming and going the pods dir tells of. */
+static int attend(const struct embedded *e, const struct pod_name *name)
+{
+	struct keeper_request request = {.verb = KEEPER_ASK_WATCH};
+	pid_t keeper = 0;
+	AUTO_CLOSE int fd = channel_connect(embedded_pods_dir(e), name, &keeper, NULL);
+	return fd >= 0 && channel_send(fd, &request, NULL) == 0 ? take_fd(&fd) : -1;
+}
+
+int embedded_watch_all(struct service *service, struct watch_set *watch, struct err *err)
+{
+	struct embedded *e = embedded_of(service);
+	const struct pin *pods_dir = embedded_pods_dir(e);
+	struct service_listing listing = {0};
+	struct keeper_reply reply;
+	struct deadline until = deadline_in_ms(EMBEDDED_ANSWER_MS);
+	embedded_close_all(e);
+	int r = pods_dir ? read_names(pods_dir, &listing) : 0;
+	e->all = r < 0 ? NULL : calloc(listing.count + 1, sizeof *e->all);
+	if (r == 0 && !e->all)
+		r = -ENOMEM;
+	for (size_t i = 0; r == 0 && i < listing.count; i++)
+		if ((e->all[e->all_count] = attend(e, &listing.units[i].name)) >= 0)
+			e->all_count++;
+	service_listing_free(&listing);
+	/* The first answer is how it is now, and no change. */
+	for (size_t i = 0; r == 0 && i < e->all_count; i++) {
+		(void)channel_receive(e->all[i], until, &reply, NULL);
+		r = watch_add(watch, e->all[i]);
+	}
+	return r < 0 ? err_code(err, r, "embedded", NULL) : 0;
+}
+
+/* A keeper has nothing else to say. */
+bool embedded_changed(struct service *service)
+{
+	const struct embedded *e = embedded_of(service);
+	for (size_t i = 0; i < e->all_count; i++)
+		if (watch_is_readable(e->all[i]))
+			return true;
+	return false;
+}

@@ -9,6 +9,7 @@
 #include "fsops/pin.h"
 #include "pod/model/facts.h"
 #include "pod/model/plane.h"
+#include "pod/system/watch.h"
 
 struct service;
 
@@ -58,6 +59,10 @@ struct service_ops {
 	int (*logs)(struct service *service, const struct pod_name *name, unsigned lines, bool follow, int fd, struct err *err);
 	/* Appends one line of ours (escaped text) to what `logs` shows. */
 	int (*log_line)(struct service *service, const struct pod_name *name, const char *line, struct err *err);
+	/* Adds descriptors, the handle's, that become readable when a unit of this plane may have changed. NULL: nothing tells of that. */
+	int (*watch)(struct service *service, struct watch_set *watch, struct err *err);
+	/* Has one changed since the call before, or since `watch`? To be asked before each wait: other calls on the handle may have read the news. */
+	bool (*changed)(struct service *service);
 	/* Drop-in, plist, socket, failed state: all that is this pod's. The plane's template stays. */
 	int (*forget)(struct service *service, const struct pod_name *name, struct err *err);
 	/* From now on somebody watches for the end of the life that the record tells, and then has the pod taken down; in place of who did so far. NULL:

@@ -364,6 +364,33 @@ static int backend_forget(struct service *service, const struct pod_name *name, 
 	return others(systemd_of(service)) ? logfile_forget(systemd_of(service)->context.plane, name, err) : ask(systemd_of(service), forget_once, &copy, err);
 }
 
+/* ---- changes of all of them ---- */
+
+struct watch_question {
+	struct watch_set *watch;
+};
+
+static int watch_once(struct systemd *systemd, void *data, struct err *err)
+{
+	const struct watch_question *q = data;
+	char beginning[PLANE_PREFIX_MAX + 2];
+	(void)snprintf(beginning, sizeof beginning, "%s@", systemd->context.plane->prefix);
+	int fd = manager_watch_all(&systemd->manager, beginning, err);
+	return fd < 0 ? fd : watch_add(q->watch, fd);
+}
+
+static int backend_watch(struct service *service, struct watch_set *watch, struct err *err)
+{
+	struct watch_question q = {watch};
+	return ask(systemd_of(service), watch_once, &q, err);
+}
+
+static bool backend_changed(struct service *service)
+{
+	struct systemd *systemd = systemd_of(service);
+	return !systemd->manager.bus || manager_changed(&systemd->manager);
+}
+
 /* ---- guard ---- */
 
 static int guard_once(struct systemd *systemd, void *data, struct err *err)
@@ -408,6 +435,8 @@ const struct service_ops service_systemd = {
 	.logs = backend_logs,
 	.log_line = backend_log_line,
 	.forget = backend_forget,
+	.watch = backend_watch,
+	.changed = backend_changed,
 	.guard = backend_guard,
 	.unguard = backend_unguard,
 };

@@ -28,7 +28,7 @@
 	F(bus_message_get_error) F(bus_message_get_path) F(bus_message_new_method_call) F(bus_message_read) \
 	F(bus_message_read_array) F(bus_message_read_basic) F(bus_message_skip) F(bus_message_unref) F(bus_new) \
 	F(bus_path_decode) F(bus_path_encode) F(bus_process) F(bus_set_address) F(bus_set_bus_client) \
-	F(bus_set_method_call_timeout) F(bus_slot_unref) F(bus_start) F(bus_unref) F(bus_wait) F(bus_add_match) F(bus_message_append_strv) F(bus_message_close_container) F(bus_message_open_container)
+	F(bus_set_method_call_timeout) F(bus_slot_unref) F(bus_start) F(bus_unref) F(bus_wait) F(bus_add_match) F(bus_get_fd) F(bus_message_append_strv) F(bus_message_close_container) F(bus_message_open_container)
 #define SLOT(name) __typeof__(sd_##name) *name;
 #define NAMED(name) {"sd_" #name, &sd.name},
 
@@ -697,6 +697,14 @@ static int match_removal(struct bus *bus, const char *unit)
 	return n < 0 || (size_t)n >= sizeof rule ? -ENAMETOOLONG : sd.bus_add_match(bus->bus, NULL, rule, unit_removed, bus);
 }
 
+/* A manager sends its signals only to those who have asked for them, once. */
+static int subscribe(struct bus *bus, struct err *err)
+{
+	int r = bus->subscribed ? 0 : bus_call(bus, &(struct bus_method){.member = "Subscribe"}, NULL, 0, err);
+	bus->subscribed = bus->subscribed || r == 0;
+	return r;
+}
+
 int bus_listen(struct bus *bus, const char *unit, bus_listener listener, void *data, struct err *err)
 {
 	AUTO_FREE char *path = NULL;
@@ -711,10 +719,32 @@ int bus_listen(struct bus *bus, const char *unit, bus_listener listener, void *d
 		r = sd.bus_match_signal(bus->bus, NULL, bus->sender, path, PROPERTIES_INTERFACE, "PropertiesChanged", properties_changed, bus);
 	if (r < 0)
 		return call_failed(r, &SD_BUS_ERROR_NULL, "AddMatch", NULL, err);
-	/* A manager sends its signals only to those who have asked for them, once. */
-	r = bus->subscribed ? 0 : bus_call(bus, &(struct bus_method){.member = "Subscribe"}, NULL, 0, err);
-	bus->subscribed = bus->subscribed || r == 0;
-	return r;
+	return subscribe(bus, err);
+}
+
+static int match_all(struct bus *bus)
+{
+	char rule[512];
+	int n = snprintf(rule, sizeof rule, "type='signal',%s%s%spath_namespace='" UNITS_PATH "',interface='" PROPERTIES_INTERFACE "',member='PropertiesChanged'",
+			 bus->sender ? "sender='" : "", bus->sender ? bus->sender : "", bus->sender ? "'," : "");
+	return n < 0 || (size_t)n >= sizeof rule ? -ENAMETOOLONG : sd.bus_add_match(bus->bus, NULL, rule, properties_changed, bus);
+}
+
+int bus_listen_all(struct bus *bus, bus_listener listener, void *data, struct err *err)
+{
+	bus->listener = listener;
+	bus->listener_data = data;
+	int r = match_jobs(bus);
+	if (r >= 0)
+		r = sd.bus_match_signal(bus->bus, NULL, bus->sender, MANAGER_PATH, MANAGER_INTERFACE, "UnitRemoved", unit_removed, bus);
+	if (r >= 0)
+		r = match_all(bus);
+	return r < 0 ? call_failed(r, &SD_BUS_ERROR_NULL, "AddMatch", NULL, err) : subscribe(bus, err);
+}
+
+int bus_descriptor(struct bus *bus)
+{
+	return sd.bus_get_fd(bus->bus);
 }
 
 int bus_process(struct bus *bus, struct deadline until, struct err *err)

@@ -88,4 +88,7 @@ typedef void (*bus_listener)(const struct bus_event *event, void *data);
 /* Events of this unit, from now on; several units may be listened to, all by one listener. Before the unit's first job, or a quick end is missed. Events
  * come out of bus_process, which returns 1 when something was processed, 0 at the deadline. */
 int bus_listen(struct bus *bus, const char *unit, bus_listener listener, void *data, struct err *err);
+/* Events of every unit. */
+int bus_listen_all(struct bus *bus, bus_listener listener, void *data, struct err *err);
+int bus_descriptor(struct bus *bus); /* readable when bus_process has something to do, if it had nothing before; negative errno */
 int bus_process(struct bus *bus, struct deadline until, struct err *err);

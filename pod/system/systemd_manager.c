@@ -130,7 +130,7 @@ int manager_list(struct manager *m, const char *pattern, struct unit_entries *re
 static void heard(const struct bus_event *event, void *data)
 {
 	struct manager *m = data;
-	if (strcmp(event->unit, m->watched) == 0) {
+	if (m->watches_all ? strncmp(event->unit, m->watched, strlen(m->watched)) == 0 : strcmp(event->unit, m->watched) == 0) {
 		m->changed = true;
 		if (event->end.told)
 			m->end = event->end;
@@ -261,4 +261,27 @@ int manager_await_change(struct manager *m, struct deadline until, struct err *e
 	}
 	m->changed = false;
 	return 1;
+}
+
+/* A lost connection is a change as well. */
+bool manager_changed(struct manager *m)
+{
+	int r = 0;
+	for (int i = 0; i < EVENTS_HEARD_MAX && (r = bus_process(m->bus, deadline_in_ms(0), NULL)) > 0; i++)
+		;
+	bool changed = m->changed || r < 0;
+	m->changed = false;
+	return changed;
+}
+
+int manager_watch_all(struct manager *m, const char *beginning, struct err *err)
+{
+	(void)snprintf(m->watched, sizeof m->watched, "%s", beginning);
+	m->watches_all = true;
+	int r = bus_listen_all(m->bus, heard, m, err);
+	if (r < 0)
+		return r;
+	(void)manager_changed(m); /* what came with the answers so far is no change since this call */
+	r = bus_descriptor(m->bus);
+	return r < 0 ? err_code(err, r, "systemd", NULL) : r;
 }

@@ -16,7 +16,8 @@ struct manager {
 	char job[160]; /* object path, "" none */
 	char result[32];
 	bool job_done;
-	char watched[256]; /* unit */
+	char watched[256]; /* unit, or how those begin that are */
+	bool watches_all;
 	bool changed;
 	struct bus_end end; /* of its main process, as last told */
 };
@@ -53,6 +54,10 @@ int manager_kill(struct manager *manager, const char *unit, struct err *err);   
 int manager_reset_failed(struct manager *manager, const char *unit, struct err *err); /* -ENOENT */
 int manager_reload(struct manager *manager, struct err *err);
 
+/* From now on changes of every unit whose name begins so are noticed, on this descriptor: after it has become readable manager_changed tells whether
+ * there was one. Negative errno. */
+int manager_watch_all(struct manager *manager, const char *beginning, struct err *err);
+bool manager_changed(struct manager *manager);
 /* From now on changes of this unit are noticed; one unit at a time. manager_await_change returns 1 for a change, 0 at the deadline. */
 int manager_watch(struct manager *manager, const char *unit, struct err *err);
 /* How the main process of the watched unit ended: the manager forgets a unit that ended well, but it has said so. */

@@ -1,0 +1,18 @@
+/* Waiting for the next change of what `look_all` tells: files of the root and the pods dir, and units. Whether a pod answers tells nobody: that is looked at. */
+#pragma once
+
+#include "pod/lifecycle/look.h"
+#include "pod/system/watch.h"
+
+struct outlook {
+	struct watch_set watch;
+	int directories; /* -1: nothing tells of them */
+};
+#define OUTLOOK_NONE ((struct outlook){.directories = -1})
+/* To be opened before the look after which it is waited. */
+int outlook_open(struct session *session, struct outlook *ret_outlook, struct err *err);
+void outlook_close(struct outlook *outlook);
+#define AUTO_OUTLOOK __attribute__((cleanup(outlook_close)))
+
+/* Until something has changed, or there is a reason to look again: often while a pod is on its way, now and then for those that only an answer tells of. */
+int outlook_await(struct session *session, const struct outlook *outlook, const struct sights *seen, struct err *err);
