@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmd/print.h"
+#include "cmd/progress.h"
 #include "cmd/verbs.h"
 #include "fsops/cleanup.h"
 #include "pod/lifecycle/down.h"
@@ -61,8 +62,12 @@ static int down_one(struct session *session, struct target *target, struct down_
 {
 	struct outcome *outcome = &target->outcome;
 	struct down_report report = {0};
-	if (!outcome->failed)
+	struct progress_line line;
+	if (!outcome->failed) {
+		progress_begin(&line, session);
 		outcome->failed = down(session, &target->name, options, &report, &outcome->err) < 0;
+		progress_end(&line);
+	}
 	outcome->word = outcome->failed ? "failed" : report.nothing ? "nothing to stop" : "gone";
 	if (!outcome->failed)
 		return EXIT_DONE;

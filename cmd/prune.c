@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "cmd/print.h"
+#include "cmd/progress.h"
 #include "cmd/verbs.h"
 #include "pod/lifecycle/down.h"
 #include "pod/model/refusal.h"
@@ -48,6 +49,7 @@ static int run_prune(const struct arguments *arguments, struct err *err)
 {
 	AUTO_SESSION struct session session = {.root = PIN_NONE, .pods_dir = PIN_NONE};
 	__attribute__((cleanup(cleanup_pruned))) struct pruned pruned = {0};
+	struct progress_line line;
 	struct prune_options options = {.older_than_secs = 3L * 86400, .dry_run = arguments->value[FLAG_DRY_RUN]};
 	if (arguments->value[FLAG_ALL] && arguments->value[FLAG_OLDER_THAN])
 		return refuse(err, REFUSAL_USAGE, "prune", "--all and --older-than exclude each other");
@@ -56,8 +58,11 @@ static int run_prune(const struct arguments *arguments, struct err *err)
 		options.older_than_secs = 0;
 	if (r == 0)
 		r = session_open(arguments->config, &session, err);
-	if (r == 0)
+	if (r == 0) {
+		progress_begin(&line, &session);
 		r = prune(&session, options, &pruned, err);
+		progress_end(&line);
+	}
 	return r < 0 ? r : tell(&pruned, options.dry_run, arguments->value[FLAG_JSON]);
 }
 

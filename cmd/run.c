@@ -1,6 +1,7 @@
 #include <errno.h>
 
 #include "cmd/print.h"
+#include "cmd/progress.h"
 #include "cmd/up.h"
 #include "pod/lifecycle/run.h"
 #include "pod/model/refusal.h"
@@ -27,7 +28,11 @@ static int run_beside(struct session *session, struct foreground *foreground, co
 	int status = 128 + foreground_asked_to_end(foreground);
 	int r = status > 128 ? 0 : run_command(foreground, report, program, command, &status, err);
 	struct err why = {0};
-	if (run_end(session, report, &why) < 0) {
+	struct progress_line line;
+	progress_begin(&line, session);
+	int ended = run_end(session, report, &why);
+	progress_end(&line);
+	if (ended < 0) {
 		if (r < 0 || status != EXIT_DONE)
 			print_err(&why);
 		else
@@ -50,6 +55,7 @@ static int run_run(const struct arguments *arguments, struct err *err)
 	AUTO_FOREGROUND struct foreground foreground = FOREGROUND_NONE;
 	AUTO_WORDS struct words payload = {0};
 	struct up_request request = {0};
+	struct progress_line line;
 	char program[PLANE_PATH_MAX];
 	if (!arguments->command_count)
 		return refuse(err, REFUSAL_USAGE, "run", "the command stands after `--`");
@@ -67,7 +73,9 @@ static int run_run(const struct arguments *arguments, struct err *err)
 	request.command = payload.v;
 	request.command_count = payload.n;
 	session.foreground = &foreground;
+	progress_begin(&line, &session);
 	r = run_begin(&session, &request, &report, err);
+	progress_end(&line);
 	up_tell(&report);
 	if (r == 0)
 		return run_beside(&session, &foreground, &report, program, arguments->command, err);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmd/print.h"
+#include "cmd/progress.h"
 #include "cmd/up.h"
 #include "pod/model/refusal.h"
 
@@ -91,13 +92,17 @@ static int run_up(const struct arguments *arguments, struct err *err)
 	AUTO_SESSION struct session session = {.root = PIN_NONE, .pods_dir = PIN_NONE};
 	__attribute__((cleanup(cleanup_report))) struct up_report report = {0};
 	struct up_request request = {0};
+	struct progress_line line;
 	int r = up_request_from(arguments, &request, err);
 	request.command = arguments->command;
 	request.command_count = arguments->command_count;
 	if (r == 0)
 		r = session_open(arguments->config, &session, err);
-	if (r == 0)
+	if (r == 0) {
+		progress_begin(&line, &session);
 		r = up(&session, &request, &report, err);
+		progress_end(&line);
+	}
 	up_tell(&report);
 	if (r < 0)
 		return r;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "pod/lifecycle/look.h"
+#include "pod/lifecycle/progress.h"
 #include "pod/lifecycle/retire.h"
 #include "pod/lifecycle/up.h"
 #include "pod/model/environment.h"
@@ -48,6 +49,7 @@ static int stop(struct descent *d, struct err *err)
 	unsigned secs = d->options.stop_secs ? d->options.stop_secs : STOP_SECS_DEFAULT;
 	if (!d->plan.stop)
 		return 0;
+	progress_say(d->session, "%s: is asked to end, and killed after %u s", d->name->text, secs);
 	return d->service->ops->stop(d->service, d->name, (int64_t)secs * 1000, &d->facts->unit.group, err);
 }
 
@@ -69,6 +71,7 @@ static int drained(struct descent *d, struct err *err)
 static int close_gate(struct descent *d, struct err *err)
 {
 	struct pod_file gate = pod_file_gate(d->session->around.plane.prefix, d->name);
+	progress_say(d->session, "%s: waits until nothing of it holds its boot gate", d->name->text);
 	struct err why = {0};
 	int r = lock_take(&d->session->pods_dir, gate.text, LOCK_MODE_EXCLUSIVE, deadline_in_ms(GATE_MS), &d->gate, &why);
 	if (r != -EWOULDBLOCK) {
@@ -238,6 +241,7 @@ static int delete_home(struct descent *d, struct err *err)
 {
 	if (!d->plan.home && !d->plan.retired)
 		return 0;
+	progress_say(d->session, "%s: its home is deleted", d->name->text);
 	int r = retire_home(d->session, d->name, pod_home_entry(d->facts), &d->report->left, err);
 	return r < 0 ? adopt_rest(d, r, err) : 0;
 }

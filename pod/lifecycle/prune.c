@@ -5,6 +5,7 @@
 #include "fsops/cleanup.h"
 #include "pod/lifecycle/down.h"
 #include "pod/lifecycle/look.h"
+#include "pod/lifecycle/progress.h"
 #include "pod/system/plane_scan.h"
 #include "pod/system/records.h"
 
@@ -57,15 +58,18 @@ int prune(struct session *session, struct prune_options options, struct pruned *
 {
 	AUTO_SIGHTS struct sights sights = {0};
 	int64_t now = (int64_t)time(NULL);
+	progress_say(session, "looks at every pod and at who holds it");
 	int r = look_all(session, (struct look_options){.deep = true}, &sights, err);
 	if (r < 0)
 		return r;
 	struct pruned pruned = {.v = calloc(sights.n + 1, sizeof *pruned.v)};
 	if (!pruned.v)
 		return err_code(err, -ENOMEM, "prune", NULL);
-	for (size_t i = 0; i < sights.n; i++)
+	for (size_t i = 0; i < sights.n; i++) {
+		progress_head(session, "%zu of %zu pods, ", i + 1, sights.n);
 		if (is_meant(&sights.v[i], options, now))
 			prune_one(session, &sights.v[i], options, now, &pruned);
+	}
 	if (!options.dry_run)
 		r = sweep_temporary(session, err);
 	if (r < 0)

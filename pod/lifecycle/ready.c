@@ -1,4 +1,5 @@
 #include "pod/lifecycle/ready.h"
+#include "pod/lifecycle/progress.h"
 
 #include <string.h>
 
@@ -120,6 +121,32 @@ static struct deadline next_look(int64_t began)
 	return deadline_in_ms(tick < 1 ? 1 : tick > TICK_MOST_MS ? TICK_MOST_MS : tick);
 }
 
+static bool still_boots(const struct watch *w)
+{
+	bool left = true;
+	pid_t pid = w->seen.unit.main_pid;
+	return pid && process_left_program(pid, w->session->around.program, &left, NULL) == 0 && !left;
+}
+
+/* Only for somebody who is shown it. */
+static void say_what_is_awaited(const struct watch *w)
+{
+	const char *name = w->name->text;
+	int port = w->spec->port;
+	if (!w->session->progress)
+		return;
+	if (w->seen.unit.active != UNIT_ACTIVE)
+		progress_say(w->session, "%s: waits for its start", name);
+	else if (still_boots(w))
+		progress_say(w->session, "%s: boots: its home, seed, sign-ins and agent", name);
+	else if (w->seen.listener.owner == PORT_NOBODY)
+		progress_say(w->session, "%s: runs, and does not listen on port %d yet", name, port);
+	else if (w->seen.health.answer == HEALTH_BAD_STATUS)
+		progress_say(w->session, "%s: answers on port %d with status %d", name, port, w->seen.health.http_status);
+	else
+		progress_say(w->session, "%s: listens on port %d, and does not answer yet", name, port);
+}
+
 static enum ready_end end_of_budget(const struct watch *w)
 {
 	return w->seen.health.answer == HEALTH_BAD_STATUS ? READY_UNHEALTHY : READY_TIMEOUT;
@@ -136,6 +163,7 @@ int ready_wait(struct session *session, struct service *service, const struct po
 		r = see(&w, &over, err);
 		if (r < 0 || over)
 			break;
+		say_what_is_awaited(&w);
 		if (deadline_passed(until)) {
 			w.seen.end = end_of_budget(&w);
 			break;

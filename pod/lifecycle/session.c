@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "pod/lifecycle/progress.h"
 #include "pod/model/refusal.h"
 #include "pod/system/home_look.h"
 
@@ -96,6 +97,7 @@ int session_service(struct session *session, enum backend wanted, struct service
 static int lock_file(struct session *session, const char *file, const char *subject, int64_t wait_ms, struct lock *ret_lock, struct err *err)
 {
 	struct err why = {0};
+	progress_say(session, "%s: waits for another kirocrew-pod that works on it", subject);
 	int r = lock_take(&session->pods_dir, file, LOCK_MODE_EXCLUSIVE, deadline_in_ms(wait_ms), ret_lock, &why);
 	if (r == -EWOULDBLOCK)
 		return refuse(err, REFUSAL_BUSY, subject, "its lock %s is held", file);
@@ -103,6 +105,7 @@ static int lock_file(struct session *session, const char *file, const char *subj
 		*err = why;
 		return err_prepend(err, "the lock cannot be had");
 	}
+	progress_say(session, "%s: is looked at", subject);
 	return 0;
 }
 

@@ -13,6 +13,7 @@ struct session {
 	struct pin root, pods_dir; /* fd -1: not there */
 	struct service *services[BACKEND_NULL + 1]; /* by backend, opened when first used */
 	struct service_context context;
+	struct progress *progress; /* where to say what is waited for, NULL nowhere */
 	const struct foreground *foreground; /* NULL: signals have their usual way with this process */
 };
 int session_open(const char *config, struct session *ret_session, struct err *err); /* makes nothing */

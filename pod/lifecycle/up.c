@@ -11,6 +11,7 @@
 #include "pod/lifecycle/intent.h"
 #include "pod/lifecycle/look.h"
 #include "pod/lifecycle/port_choice.h"
+#include "pod/lifecycle/progress.h"
 #include "pod/lifecycle/retire.h"
 #include "pod/model/environment.h"
 #include "pod/model/refusal.h"
@@ -173,6 +174,7 @@ static int start(struct ascent *a, struct deadline until, struct err *err)
 	if (r < 0)
 		return r;
 	a->started = true;
+	progress_say(a->session, "%s: %s is asked to start it", a->request->name.text, a->service->ops->name);
 	r = a->service->ops->start(a->service, &a->unit, until, err);
 	return r < 0 ? r : records_sync(&a->session->pods_dir, err);
 }
@@ -233,6 +235,7 @@ static int undo(struct ascent *a, struct err *err)
 
 static int fail(struct ascent *a, int cause, struct err *err)
 {
+	progress_say(a->session, "%s: what was made is taken back", a->request->name.text);
 	struct err why = {0};
 	if (undo(a, &why) < 0)
 		warn(a->report, "what this call made could not be taken back: %s: %s; `kirocrew-pod down %s` removes it", why.subject, why.text,
