@@ -211,15 +211,25 @@ static int undo_refused_home(struct ascent *a, struct err *err)
 	return write_record(a, err);
 }
 
+/* What was recorded before may have had an owner of its own. */
+static int undo_guard(struct ascent *a, struct err *err)
+{
+	AUTO_SPEC struct spec before = {0};
+	struct service_unit unit = a->unit;
+	int r = spec_from_record(&a->before, &before, err);
+	if (r < 0 || !life_is_bounded(&before.life))
+		return r < 0 ? r : unguard(a, err);
+	unit.spec = &before;
+	return a->service->ops->guard(a->service, &unit, err);
+}
+
 /* A refusal stays listed: record, note and the unit's failed state remain, only the home that this call made goes. */
 static int undo(struct ascent *a, struct err *err)
 {
 	int r = 0;
 	if (a->report->refused)
 		return undo_refused_home(a, err);
-	if (a->guarded)
-		r = unguard(a, err);
-	if (r == 0 && a->started) {
+	if (a->started) {
 		r = a->service->ops->stop(a->service, &a->request->name, (int64_t)a->unit.stop_secs * 1000, NULL, err);
 		if (r == 0)
 			r = a->service->ops->forget(a->service, &a->request->name, err);
@@ -228,6 +238,8 @@ static int undo(struct ascent *a, struct err *err)
 		r = undo_home(a, err);
 	if (r == 0)
 		r = undo_record(a, err);
+	if (r == 0 && a->guarded)
+		r = undo_guard(a, err);
 	if (r == 0 && !a->had_log)
 		r = logfile_forget(&a->session->around.plane, &a->request->name, err);
 	return r;

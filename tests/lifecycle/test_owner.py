@@ -228,6 +228,21 @@ class Owner(Owned):
         self.eventually(lambda: not watch_units(self.prefix), 5, "the end of who watched")
         self.assert_no_residue()
 
+    def test_a_failed_up_gives_a_stopped_pod_back_to_its_owner(self):
+        if BACKEND != "systemd":
+            return  # a stopped pod's keeper went with the failed `up`: what is left does not run, and `prune` takes it
+        first, second = self.owner(), self.owner()
+        report = self.owned("demo", first, "/bin/sh", "-c", "sleep 0.3; exit 0")
+        self.eventually(lambda: self.state("demo") == "stopped", what="the end of the payload")
+        failed = self.pod("up", "demo", "--owner", str(second.pid), "--health", "tcp", "--wait-secs", "1", "--", *SLEEP)
+        self.assertEqual(failed.status, 1, failed)
+        self.assertEqual(self.ls()["demo"]["owner"], first.pid)
+        second.kill()
+        time.sleep(1)
+        self.assertTrue(os.path.isdir(self.home("demo")))
+        first.kill()
+        self.assert_goes("demo", report)
+
     def test_a_refused_pod_goes_with_its_owner(self):
         owner = self.owner()
         settings = os.path.join(self.dir, "settings.ini")
