@@ -71,15 +71,17 @@ static int flag_of_letter(int letter)
 	return -1;
 }
 
-static int unknown_flag(const struct verb *verb, char *word, struct err *err)
+/* Where a verb takes a command and there is none, the flag may well be that of a command for which the `--` was forgotten. */
+static int unknown_flag(const struct verb *verb, const struct arguments *arguments, char *word, struct err *err)
 {
-	return refuse(err, REFUSAL_USAGE, word, "`%s` has no such flag, or more than one that begins so", verb->name);
+	return refuse(err, REFUSAL_USAGE, word, "`%s` has no such flag, or more than one that begins so%s", verb->name,
+		      verb->command && !arguments->has_command ? "; a command stands after `--`" : "");
 }
 
 static int take_flag(const struct verb *verb, int found, struct arguments *arguments, char **argv, struct err *err)
 {
 	if (found == '?')
-		return unknown_flag(verb, argv[optind - 1], err);
+		return unknown_flag(verb, arguments, argv[optind - 1], err);
 	if (found == ':')
 		return refuse(err, REFUSAL_USAGE, argv[optind - 1], "this flag takes a value");
 	int flag = found >= LONG_ONLY ? found - LONG_ONLY : flag_of_letter(found);

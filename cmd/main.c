@@ -45,6 +45,12 @@ static void own_signals(void)
 	(void)signal(SIGXFSZ, SIG_IGN);
 }
 
+/* A mistake on the command line: where its right form is found. */
+static void print_mistake(const struct err *err, const char *verb)
+{
+	print_note("%s%s%s; see `kirocrew-pod %s%s--help`", err->subject, *err->subject ? ": " : "", err->text, verb, *verb ? " " : "");
+}
+
 static int run_verb(const struct verb *verb, const char *config, int argc, char **argv)
 {
 	struct err err = {0};
@@ -58,16 +64,42 @@ static int run_verb(const struct verb *verb, const char *config, int argc, char 
 		r = verb->run(&arguments, &err);
 	if (r >= 0)
 		return r;
-	print_err(&err);
+	if (err.refusal == REFUSAL_USAGE)
+		print_mistake(&err, verb->internal ? "" : verb->name);
+	else
+		print_err(&err);
 	return (int)err_exit_status(&err);
 }
 
-static int usage(const char *word)
+static int usage(const char *word, const char *why)
 {
 	struct err err = {0};
-	(void)refuse(&err, REFUSAL_USAGE, word, word ? "there is no such verb or option" : "a verb is missing");
-	print_err(&err);
+	(void)refuse(&err, REFUSAL_USAGE, word, "%s", why);
+	print_mistake(&err, "");
 	return EXIT_USAGE;
+}
+
+static int no_such_verb(const char *word)
+{
+	char why[512] = "there is no such verb or option; there are";
+	size_t used = strlen(why);
+	for (size_t i = 0; verb_table[i] && used < sizeof why; i++)
+		if (!verb_table[i]->internal)
+			used += (size_t)snprintf(why + used, sizeof why - used, "%s %s", i ? "," : "", verb_table[i]->name);
+	return usage(word, why);
+}
+
+/* `help VERB` is what people type who know other tools. */
+static int help(const char *word)
+{
+	const struct verb *verb = word ? verb_find(word) : NULL;
+	if (word && !verb)
+		return no_such_verb(word);
+	if (verb)
+		help_verb(verb);
+	else
+		help_all();
+	return EXIT_DONE;
 }
 
 static int dispatch(int argc, char **argv)
@@ -77,19 +109,19 @@ static int dispatch(int argc, char **argv)
 		if (strcmp(argv[i], "--version") == 0)
 			return print_out("kirocrew-pod %s\n", KIROCREW_POD_VERSION), 0;
 		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "help") == 0)
-			return help_all(), 0;
+			return help(argv[i + 1]);
 		if (strncmp(argv[i], "--config=", 9) == 0) {
 			config = argv[i] + 9;
 		} else if (strcmp(argv[i], "--config") == 0) {
 			if (++i == argc)
-				return usage("--config");
+				return usage("--config", "a file has to follow");
 			config = argv[i];
 		} else {
 			const struct verb *verb = verb_find(argv[i]);
-			return verb ? run_verb(verb, config, argc - i, argv + i) : usage(argv[i]);
+			return verb ? run_verb(verb, config, argc - i, argv + i) : no_such_verb(argv[i]);
 		}
 	}
-	return usage(NULL);
+	return usage(NULL, "a verb is missing");
 }
 
 int main(int argc, char **argv)

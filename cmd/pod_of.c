@@ -23,6 +23,8 @@ int pod_of(const struct arguments *arguments, struct session *session, struct po
 		return r;
 	}
 	r = spec_from_record(&record, ret_spec, err);
+	if (r < 0)
+		return err_prepend(err, "%s/%s", session->around.plane.pods_dir, pod_file_record(ret_name).text);
 	if (r == 0 && !ret_spec->port)
 		ret_spec->port = port_preferred(&session->around.plane, ret_name);
 	return r;

@@ -162,7 +162,7 @@ void probe_report_free(struct probe_report *report)
 static int choose_server(const struct mcp_servers *all, const char *name, const struct mcp_server **ret_server, struct err *err)
 {
 	*ret_server = mcp_servers_find(all, name);
-	return *ret_server ? 0 : refuse(err, REFUSAL_USAGE, name, "the pod has no MCP server of this name; `kirocrew-pod mcp ls` shows them");
+	return *ret_server ? 0 : refuse(err, REFUSAL_USAGE, name, "the pod has no MCP server of this name; `kirocrew-pod mcp ls NAME` shows them");
 }
 
 static int choose(const struct mcp_servers *all, struct probe_options options, const struct mcp_server **ret_chosen, size_t *ret_count, struct err *err)

@@ -16,8 +16,7 @@ static int pin_if_there(const char *path, struct pin *ret_pin, struct err *err)
 	int r = pin_open(path, ret_pin, &why);
 	if (r == 0 || r == -ENOENT)
 		return 0;
-	*err = why;
-	return err_prepend(err, "%s cannot be read", path);
+	return err_set(err, r, "plane", path, "it cannot be read: %s; `kirocrew-pod doctor` tells what to do", why.text);
 }
 
 static int check_apart(const struct session *s, struct err *err)
@@ -61,8 +60,9 @@ static int make_one(const char *path, struct pin *pin, struct err *err)
 {
 	if (pin->fd >= 0)
 		return 0;
-	int r = pin_make_path(path, 0700, pin, err);
-	return r < 0 ? err_prepend(err, "%s cannot be made", path) : 0;
+	struct err why = {0};
+	int r = pin_make_path(path, 0700, pin, &why);
+	return r < 0 ? err_set(err, r, "plane", path, "it cannot be made: %s; `kirocrew-pod doctor` tells what to do", why.text) : 0;
 }
 
 int session_make_plane(struct session *session, struct err *err)

@@ -263,6 +263,28 @@ static int budget_secs(const struct ascent *a)
 	return a->request->wait_secs ? a->request->wait_secs : a->session->around.plane.health_secs;
 }
 
+static int explain_death(const struct ascent *a, const struct unit_state *unit, struct err *err)
+{
+	bool by_signal = unit->end == UNIT_END_SIGNALED;
+	const char *advice = !by_signal && unit->status == 0 ? "; a pod's command has to stay in the foreground"
+			     : a->report->log_tail && *a->report->log_tail ? "; the end of its log is above"
+									    : "; it wrote nothing";
+	return err_set(err, -ECHILD, "up", a->request->name.text, "it died before it was ready: %s %d%s", by_signal ? "signal" : "status", unit->status, advice);
+}
+
+static int explain_silence(const struct ascent *a, const struct ready *ready, struct err *err)
+{
+	char why[160];
+	if (ready->listener.owner == PORT_NOBODY)
+		(void)snprintf(why, sizeof why, "nothing listens on port %d", a->spec.port);
+	else
+		(void)snprintf(why, sizeof why, "it listens on port %d and does not answer", a->spec.port);
+	return err_set(err, -ETIMEDOUT, "up", a->request->name.text,
+		       "it was not ready within %d s: %s; see that it serves there ({port} in its command, or $PORT), or raise the budget with --wait-secs or "
+		       "KIROCREW_POD_HEALTH_SECS",
+		       budget_secs(a), why);
+}
+
 static int explain(struct ascent *a, const struct ready *ready, struct err *err)
 {
 	const char *name = a->request->name.text;
@@ -274,8 +296,7 @@ static int explain(struct ascent *a, const struct ready *ready, struct err *err)
 		a->report->refused = true;
 		return refuse_as_noted(&ready->note, ready->unit.status, name, err);
 	case READY_DIED:
-		return err_set(err, -ECHILD, "up", name, "it died before it was ready: %s %d",
-			       ready->unit.end == UNIT_END_SIGNALED ? "signal" : "status", ready->unit.status);
+		return explain_death(a, &ready->unit, err);
 	case READY_FOREIGN:
 		return err_set(err, -EADDRINUSE, "up", name, "port %d is foreign: pid %d (%s) listens on it, which is not of this pod; free it or use --port",
 			       a->spec.port, (int)ready->listener.pid, ready->listener.program);
@@ -290,8 +311,7 @@ static int explain(struct ascent *a, const struct ready *ready, struct err *err)
 	case READY_TIMEOUT:
 		break;
 	}
-	return err_set(err, -ETIMEDOUT, "up", name, "it was not ready within %d s; raise the budget with --wait-secs or KIROCREW_POD_HEALTH_SECS",
-		       budget_secs(a));
+	return explain_silence(a, ready, err);
 }
 
 /* A machine's choice of port that was lost between the test and the payload's bind. */
@@ -429,6 +449,17 @@ static int complete(struct ascent *a, struct err *err)
 	return r < 0 ? r : farewell_delete(&a->session->pods_dir, &a->request->name, err);
 }
 
+/* Counted as up because nothing was asked: who forgot {port} would look for a server where there is none. */
+static void warn_of_no_question(struct ascent *a)
+{
+	const struct up_request *q = a->request;
+	if (q->command_count && !q->health && !a->session->around.ini.payload_health && a->spec.health.kind == HEALTH_NONE)
+		warn(a->report,
+		     "nothing was asked of port %d, as neither {port} nor $PORT stands in the command of %s; if it is a server, say {port} there, or --health tcp if it "
+		     "reads PORT by itself (--health none is silent)",
+		     a->spec.port, q->name.text);
+}
+
 static int ascend(struct ascent *a, const struct pod_facts *facts, const struct up_plan *plan, struct err *err)
 {
 	int r = decide_spec(a, err);
@@ -444,6 +475,8 @@ static int ascend(struct ascent *a, const struct pod_facts *facts, const struct 
 		r = guard(a, err);
 	if (r == 0)
 		r = climb(a, err);
+	if (r == 0)
+		warn_of_no_question(a);
 	return r < 0 ? fail(a, r, err) : 0;
 }
 

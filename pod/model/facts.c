@@ -227,7 +227,12 @@ int refuse_as_noted(const struct note *note, int status, const char *subject, st
 		return -EPERM;
 	if (refusal == REFUSAL_NONE)
 		refusal = refusal_of_status(status);
-	(void)err_set(err, -EPERM, "refused", subject, "%s", *note->sentence ? note->sentence : "the boot was refused and left no sentence");
+	if (*note->sentence)
+		(void)err_set(err, -EPERM, "refused", subject, "%s", note->sentence);
+	else
+		(void)err_set(err, -EPERM, "refused", subject, "it ended with status %d, which means that it was refused, and left no sentence: its log says more, "
+							       "if the status is the command's own",
+			      status);
 	cut_remedy(err->text, refusal_entry(refusal)->remedy);
 	err->refusal = (int)refusal;
 	return -EPERM;

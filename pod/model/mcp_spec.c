@@ -243,6 +243,6 @@ int mcp_spec_remove(const char *text, size_t len, const char *name, char **ret_t
 		return r;
 	struct json *servers = json_get(root, "mcpServers");
 	if (!json_get(servers, name) || json_remove(servers, name) < 0)
-		return err_set(err, -ENOENT, "mcp.json", name, "there is no such server");
+		return err_set(err, -ENOENT, "mcp.json", name, "there is no such server; `kirocrew-pod mcp ls NAME` shows them");
 	return render(root, ret_text, err);
 }

@@ -8,7 +8,7 @@ trap 'rm -rf "$scratch"' EXIT
 "${CMAKE:-cmake}" --install "$build" --prefix "$scratch/usr" >"$scratch/log"
 
 for file in bin/kirocrew-pod share/kirocrew-pod/scenarios/minimal/fixture.yaml share/bash-completion/completions/kirocrew-pod \
-	share/zsh/site-functions/_kirocrew-pod share/fish/vendor_completions.d/kirocrew-pod.fish share/doc/kirocrew-pod/README.md \
+	share/zsh/site-functions/_kirocrew-pod share/fish/vendor_completions.d/kirocrew-pod.fish share/doc/kirocrew-pod/README.md share/doc/kirocrew-pod/TROUBLESHOOTING.md \
 	share/doc/kirocrew-pod/examples/bash/test.sh; do
 	[ -f "$scratch/usr/$file" ] || { echo "$file was not installed"; cat "$scratch/log"; exit 1; }
 done
@@ -22,7 +22,7 @@ wanted=$(sed -n 's/^project(kirocrew-pod VERSION \([0-9.]*\) .*/\1/p' "$tree/CMa
 top=$(sed -n 's/^## //p' "$tree/CHANGELOG.md" | head -n 1)
 [ "$top" = "$wanted" ] || { echo "CHANGELOG.md begins with $top, but the project is $wanted"; exit 1; }
 # Nobody else says it.
-if grep -rnF "$wanted" "$tree/cmd" "$tree/pod" "$tree/fsops" "$tree/packaging" "$tree/completion" "$tree/docs"/*.scd; then
+if grep -rnE "(^|[^0-9.])$(echo "$wanted" | sed 's/[.]/\\./g')([^0-9.]|\$)" "$tree/cmd" "$tree/pod" "$tree/fsops" "$tree/packaging" "$tree/completion" "$tree/docs"/*.scd; then
 	echo "the version is said above as well"
 	exit 1
 fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The Debian package as a newcomer meets it: built, judged by lintian, installed by apt in a clean Debian tree, the README's example run there as a plain
-# user, and removed again. Needs root, debootstrap, lintian and the package mirror that this machine's apt is set up with. Ten minutes at most; everything
+# user, and removed again. Needs root, debootstrap, lintian and the package mirror that this machine's apt is set up with. It takes some minutes; everything
 # is below a temporary directory and goes with it. Usage: package.sh [TREE]
 set -euo pipefail
 tree=$(cd "${1:-$(dirname "$0")/../..}" && pwd)
@@ -62,7 +62,7 @@ echo "== installed by apt"
 inside online /bin/sh -ec '
 	apt-get update -qq
 	apt-get install -y -qq /root/kirocrew-pod.deb >/root/apt.log 2>&1 || { tail -n 20 /root/apt.log; exit 1; }
-	apt-get install -y -qq --no-install-recommends python3 curl >/root/apt.log 2>&1 || { tail -n 20 /root/apt.log; exit 1; }
+	apt-get install -y -qq --no-install-recommends python3 curl python3-pytest >/root/apt.log 2>&1 || { tail -n 20 /root/apt.log; exit 1; }
 	dpkg -s bubblewrap dbus-user-session git >/dev/null
 	useradd --create-home --shell /bin/bash ann
 	install -o ann /root/example /home/ann/example'
@@ -81,6 +81,18 @@ inside offline su - ann -c '
 	done
 	[ "$(kirocrew-pod ls --json)" = "[]" ] || { echo "package: a pod is left"; exit 1; }
 	[ "$(ls -A .kirocrew-pods)" = .e2e-artifacts ] || { echo "package: a home is left"; ls -A .kirocrew-pods; exit 1; }
+	echo "== a refusal, and what it says to do"
+	status=0
+	kirocrew-pod up site --port 5476 -- python3 -m http.server {port} --bind 127.0.0.1 2>said || status=$?
+	cat said
+	[ "$status" = 70 ] && grep -q "choose another with --port" said
+	kirocrew-pod up site --port 5477 -- python3 -m http.server {port} --bind 127.0.0.1
+	kirocrew-pod down site
+	echo "== the examples that came with it"
+	cp -r /usr/share/doc/kirocrew-pod/examples .
+	examples/bash/test.sh
+	(cd examples/pytest && pytest-3 -q -p no:cacheprovider)
+	echo "== a seed and its MCP servers"
 	kirocrew-pod up crew --seed connections-two -- python3 -m http.server {port} --bind 127.0.0.1
 	kirocrew-pod probe crew
 	kirocrew-pod down crew'
