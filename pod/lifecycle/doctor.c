@@ -88,12 +88,19 @@ static void add_leftover(struct leftovers *left, const char *name)
 	left->count++;
 }
 
+/* Without the advice, which would lead back to where we are. */
+static void say_why(const struct err *why, char *out, size_t size)
+{
+	const char *advice = strstr(why->text, "; `kirocrew-pod doctor`");
+	(void)snprintf(out, size, "%s%s%.*s", why->subject, *why->subject ? ": " : "", advice ? (int)(advice - why->text) : (int)strlen(why->text), why->text);
+}
+
 static void look_pods(struct session *session, struct host_facts *facts)
 {
 	AUTO_SIGHTS struct sights sights = {0};
 	struct err why = {0};
 	if (look_all(session, (struct look_options){0}, &sights, &why) < 0)
-		(void)snprintf(facts->pods_error, sizeof facts->pods_error, "%s%s%s", why.subject, *why.subject ? ": " : "", why.text);
+		say_why(&why, facts->pods_error, sizeof facts->pods_error);
 	for (size_t i = 0; i < sights.n; i++) {
 		const struct sight *sight = &sights.v[i];
 		if ((sight->state == POD_ORPHAN || sight->state == POD_UNFINISHED) && !pod_is_stranger(&sight->facts))
@@ -105,7 +112,7 @@ static int look_plane(struct session *session, const struct err *not_open, struc
 {
 	const struct plane *plane = &session->around.plane;
 	if (!*plane->root) {
-		err_sentence(not_open, facts->settings_error, sizeof facts->settings_error);
+		say_why(not_open, facts->settings_error, sizeof facts->settings_error);
 		return 0;
 	}
 	facts->wanted = plane->backend;
@@ -113,7 +120,7 @@ static int look_plane(struct session *session, const struct err *not_open, struc
 	look_places(plane, facts);
 	units_look(plane, &session->pods_dir, facts);
 	if (not_open->code)
-		err_sentence(not_open, facts->pods_error, sizeof facts->pods_error);
+		say_why(not_open, facts->pods_error, sizeof facts->pods_error);
 	else
 		look_pods(session, facts);
 	return look_agent(session, facts, err);

@@ -427,8 +427,10 @@ void doctor_judge(const struct host_facts *host, struct findings *ret_findings)
 		       "correct it; nothing can be done before");
 	else
 		(void)say(ret_findings, "settings", FINDING_OK, "they can be used");
-	judge_manager(host, ret_findings);
-	judge_linger(host, ret_findings);
+	if (!*host->settings_error) { /* they say which manager */
+		judge_manager(host, ret_findings);
+		judge_linger(host, ret_findings);
+	}
 	judge_cgroup(host, ret_findings);
 	judge_user_namespaces(host, ret_findings);
 	judge_sandbox(host, ret_findings);

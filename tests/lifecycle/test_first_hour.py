@@ -9,7 +9,7 @@ from plane import SERVE
 MISTAKES = (
     # words, status, what the line says
     ((), 2, "a verb is missing", "`kirocrew-pod --help`"),
-    (("strat", "a"), 2, "strat: there is no such verb", "up, down, ls, status", "`kirocrew-pod --help`"),
+    (("strat", "a"), 2, "strat: there is no such verb", "down, ls, status", "`kirocrew-pod --help`"),
     (("--config",), 2, "--config: a file has to follow"),
     (("--config", "/no/such.ini", "ls"), 1, "/no/such.ini cannot be read", "No such file"),
     (("up",), 2, "a word is missing", "kirocrew-pod up NAME", "`kirocrew-pod up --help`"),
