@@ -34,8 +34,8 @@ class ExampleTest(BehindTest):
         self.assertEqual(done.returncode, status, said)
         return said
 
-    def assert_nothing_is_left(self):
-        """No process that was started for a pod below our temporary directory, and no home."""
+    def processes(self):
+        """Those that were started for a pod below our temporary directory."""
         left = []
         for entry in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -44,7 +44,10 @@ class ExampleTest(BehindTest):
                         left.append(entry)
             except OSError:
                 continue
-        self.assertEqual(left, [])
+        return left
+
+    def assert_nothing_is_left(self):
+        self.assertEqual(self.processes(), [])
         self.assertEqual([top for top, _, _ in os.walk(self.tmp) if os.path.basename(top) == "os-home"], [])
 
 
@@ -62,6 +65,26 @@ class Examples(ExampleTest):
         self.example("bash", "./test.sh", status=22)
         self.assert_nothing_is_left()
         self.assertEqual(os.listdir(self.tmp), [])
+
+    def end_with_their_owner(self):
+        self.eventually(lambda: not self.processes(), what="the end of what the pod ran")
+        homes = lambda: [top for top, _, _ in os.walk(self.tmp) if os.path.basename(top) == "os-home"]
+        self.eventually(lambda: not homes(), what="the end of its home")
+
+    def test_bash_that_is_killed_leaves_no_pod(self):
+        path = os.path.join(self.copy, "bash", "test.sh")
+        with open(path) as text:
+            script = text.read()
+        with open(path, "w") as text:
+            text.write(script.replace('answer=$(', 'kill -9 $$\nanswer=$('))
+        self.assertIn("web is up", self.example("bash", "./test.sh", status=-9))
+        self.end_with_their_owner()
+
+    def test_pytest_that_is_killed_leaves_no_pod(self):
+        with open(os.path.join(self.copy, "pytest", "test_service.py"), "a") as text:
+            text.write("\n\ndef test_that_kills_its_run(pod):\n    import os\n\n    os.kill(os.getpid(), 9)\n")
+        self.example("pytest", "/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", status=-9)
+        self.end_with_their_owner()
 
     def test_pytest(self):
         if subprocess.run(["/usr/bin/python3", "-c", "import pytest"], stderr=subprocess.DEVNULL).returncode:

@@ -1,5 +1,6 @@
 #!/bin/bash
-# A test with a pod of its own: made, tried, and gone at the end, however this script ends.
+# A test with a pod of its own: made, tried, and gone at the end, however this script ends: by itself, by a failure, or killed (its pod has it as
+# --owner).
 set -euo pipefail
 pod=${KIROCREW_POD_BIN:-kirocrew-pod}
 
@@ -9,7 +10,7 @@ trap '"$pod" down --all && rm -rf "$plane"' EXIT
 
 mkdir "$plane/site"
 echo "hello from the pod" >"$plane/site/hello.txt"
-"$pod" up web -- python3 -m http.server {port} --bind 127.0.0.1 --directory "$plane/site"
+"$pod" up web --owner $$ -- python3 -m http.server {port} --bind 127.0.0.1 --directory "$plane/site"
 url=$("$pod" url web)
 
 answer=$(curl -fsS "$url/hello.txt")

@@ -1,4 +1,5 @@
-"""One pod for a whole pytest run, in a plane of its own: `up` returns when it answers, and at the end nothing of it is left."""
+"""One pod for a whole pytest run, in a plane of its own: `up` returns when it answers, and at the end nothing of it is left. A run that is
+killed takes its pod along, as its owner."""
 
 import json
 import os
@@ -27,6 +28,6 @@ def pod(tmp_path_factory):
 
     server = [sys.executable, "-m", "http.server", "{port}", "--bind", "127.0.0.1", "--directory", str(site)]
     try:
-        yield json.loads(tool("up", "web", "--json", "--", *server))
+        yield json.loads(tool("up", "web", "--json", "--owner", str(os.getpid()), "--", *server))
     finally:
         tool("down", "--all")

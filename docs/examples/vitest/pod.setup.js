@@ -1,4 +1,5 @@
-// One pod for a whole vitest run, in a plane of its own: `up` returns when it answers, and at the end nothing of it is left.
+// One pod for a whole vitest run, in a plane of its own: `up` returns when it answers, and at the end nothing of it is left. A run that is
+// killed takes its pod along, as its owner.
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -22,7 +23,7 @@ export default function setup({ provide }) {
     rmSync(plane, { recursive: true })
   }
   try {
-    const report = JSON.parse(pod('up', 'web', '--json', '--health', 'http:/health', '--', process.execPath, server))
+    const report = JSON.parse(pod('up', 'web', '--json', '--owner', String(process.pid), '--health', 'http:/health', '--', process.execPath, server))
     provide('url', report.base_url)
   } catch (error) {
     teardown()
