@@ -72,7 +72,7 @@ static void take_word(struct typed *typed, const char *word)
 	} else if (strcmp(word, "--") == 0) {
 		typed->dashes = true;
 	} else if (flag >= 0) {
-		typed->used |= flag == FLAG_ENV ? 0 : 1UL << flag;
+		typed->used |= flag_table[flag].repeats ? 0 : 1UL << flag;
 		typed->awaited = flag_table[flag].value && !word[len] ? flag : -1;
 	} else if (*word != '-') {
 		if (typed->operand_count < sizeof typed->operands / sizeof *typed->operands)
@@ -187,6 +187,8 @@ static void offer_values(const struct typed *typed)
 	for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
 		if (choices[i].flag == (enum flag)typed->awaited)
 			offer_words(typed, choices[i].words);
+	for (int state = 0; typed->awaited == FLAG_STATE && state < POD_STATES; state++)
+		offer(typed, pod_state_name((enum pod_state)state), "");
 	if (typed->awaited == FLAG_SEED)
 		offer_scenarios(typed);
 	if (value && (strcmp(value, "DIR") == 0 || typed->awaited == FLAG_SEED))

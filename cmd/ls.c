@@ -92,7 +92,7 @@ static int print_table(const struct session *session, const struct sights *sight
 		return r;
 	if (table.count)
 		table_print(&table, &screen, screen.terminal, 0);
-	else if (!sights->n && !sights->stranger_count)
+	else if (!sights->n && !sights->stranger_count && !choice->arguments->name_count)
 		print_note("there are no pods in %s", session->around.plane.root);
 	else if (!choice->arguments->name_count)
 		print_note("no pod is in that state");

@@ -14,7 +14,7 @@ static const struct refusal_entry table[REFUSAL_COUNT_] = {
 	[REFUSAL_NOT_PROVISIONED] = {"not-provisioned", EXIT_NOT_PROVISIONED, true, "the payload cannot be executed",
 				     "install it or name another, then run `kirocrew-pod up` again"},
 	[REFUSAL_NO_PAYLOAD] = {"no-payload", EXIT_NOT_PROVISIONED, true, "there is nothing to run",
-				"give a checkout with --checkout DIR, or a command after `--`"},
+				"give a checkout with --checkout DIR, or a command (`up`: after `--`; `run`: with --payload WORDS)"},
 	[REFUSAL_NO_SUCH_POD] = {"no-such-pod", EXIT_NOT_PROVISIONED, true, "there is no such pod", "`kirocrew-pod ls` shows what there is"},
 	[REFUSAL_LIVE_PORT] = {"live-port", EXIT_LIVE_PORT, true, "a pod never binds the live port", "choose another with --port"},
 	[REFUSAL_PORT_BUSY] = {"port-busy", EXIT_REFUSED, true, "the pinned port cannot be used", "free it or choose another with --port"},

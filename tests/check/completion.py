@@ -94,6 +94,7 @@ class Completion(PlaneTest):
             shown = re.findall(r"(?m)^  (?:-., |    )(--[a-z-]+)", self.pod(verb, "--help").out)
             self.assertEqual(sorted(self.complete(verb, "-")), sorted(shown))
         self.assertNotIn("--json", self.complete("ls", "--json", "-"))
+        self.assertIn("--state", self.complete("ls", "--state", "up", "-"))
         self.assertIn("--env", self.complete("mcp", "add", "alpha", "x", "--env", "A=1", "-"))
 
     def test_values(self):
@@ -103,6 +104,10 @@ class Completion(PlaneTest):
         self.assertEqual(self.complete("up", "x", "--backend", "="), ["auto", "systemd", "launchd", "embedded"])
         self.assertEqual(self.complete("up", "x", "--checkout", ""), [":directories"])
         self.assertEqual(self.complete("up", "x", "--seed", "min"), ["minimal", ":directories"])
+        for state in self.complete("ls", "--state", ""):
+            self.assertEqual(self.pod("ls", "--state", state).status, 0)
+        self.assertEqual(self.complete("ls", "--state", "un"), ["unfinished"])
+        self.assertEqual(self.complete("run", "alpha", ""), ["--"])
         self.assertEqual(self.complete("logs", "-n", "5", "alph"), ["alpha", "alphabet"])
         for flag, verb in (("--backend", "up"), ("--approval", "up"), ("--health", "up"), ("--for", "render")):
             for value in self.complete(verb, flag, ""):

@@ -2,6 +2,7 @@
 # `--help` of the program and of every verb is what tests/check/help holds. `help.sh --update` writes those files anew; look at the difference before
 # it is committed. KIROCREW_POD_BIN names the program.
 set -eu
+: "${KIROCREW_POD_BIN:?names the program}"
 golden=$(cd "$(dirname "$0")" && pwd)/help
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/help.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
