@@ -32,6 +32,7 @@ class Series:
     """`stride` and `offset` (from 1): which calls. `options(n, k)`: the injector's words."""
 
     kinds, make_stage, quiet, until = (), Stage, False, None
+    whole = False # every call is tried, although this is one of several that share them
 
     def __init__(self, scene, role, kind, stride=1, offset=1):
         self.scene, self.role, self.kind, self.stride, self.offset = scene, role, kind, stride, offset
@@ -109,8 +110,6 @@ class Faults(Series):
 
     def variants(self, n):
         return range(ERRNOS) if self.stride == 1 or self.whole else [(n // self.stride) % 4]
-
-    whole = False
 
     def options(self, n, k):
         return ["--at", str(n), "--errno", str(k), *(["--for-ever"] if self.kind == "fails for ever" else [])]
