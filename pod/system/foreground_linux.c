@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fsops/cleanup.h"
+#include "fsops/listing.h"
 #include "pod/system/foreground.h"
 #include "pod/system/spawn.h"
 
@@ -74,15 +75,17 @@ static int add(struct descriptors *descriptors, int fd)
 static int inherited(struct descriptors *ret_descriptors)
 {
 	DIR *open_ones = opendir("/proc/self/fd");
-	int r = 0;
-	for (struct dirent *entry; r == 0 && open_ones && (entry = readdir(open_ones));) {
+	if (!open_ones)
+		return errno == ENOENT ? 0 : -errno; /* without /proc there is no asking */
+	const struct dirent *entry;
+	int r = 0, more = 0;
+	while (r == 0 && (more = listing_next(open_ones, &entry)) > 0) {
 		int fd = atoi(entry->d_name), flags = fd > 2 ? fcntl(fd, F_GETFD) : -1;
 		if (flags >= 0 && !(flags & FD_CLOEXEC))
 			r = add(ret_descriptors, fd);
 	}
-	if (open_ones)
-		(void)closedir(open_ones);
-	return r;
+	(void)closedir(open_ones);
+	return r < 0 ? r : more;
 }
 
 /* A signal of the terminal was sent by the kernel, and to the command as well. */

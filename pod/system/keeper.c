@@ -50,7 +50,8 @@ static bool report(int *fd, const struct keeper *keeper, const struct err *why)
 	}
 	int len = keeper_reply_encode(&reply, message);
 	bool heard = *fd < 0 || (len > 0 && write_all(*fd, message, (size_t)len) == 0);
-	close_quietly(take_fd(fd));
+	if (!why) /* else it is open until the end of this process, for which is waited so */
+		close_quietly(take_fd(fd));
 	return heard;
 }
 

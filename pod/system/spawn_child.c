@@ -9,15 +9,19 @@
 
 #define NO_EXEC 127
 
-static void tell(const struct spawn_plan *plan, enum spawn_stage stage, int code)
+static bool tell(const struct spawn_plan *plan, enum spawn_stage stage, int code)
 {
 	struct spawn_report report = {.stage = (int)stage, .code = code};
-	(void)!write(plan->report, &report, sizeof report);
+	ssize_t n;
+	do
+		n = write(plan->report, &report, sizeof report);
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof report;
 }
 
 _Noreturn static void fail(const struct spawn_plan *plan, enum spawn_stage stage)
 {
-	tell(plan, stage, -errno);
+	(void)tell(plan, stage, -errno);
 	_exit(NO_EXEC);
 }
 
@@ -107,7 +111,8 @@ _Noreturn void spawn_child(const struct spawn_plan *plan)
 		fail(plan, SPAWN_STAGE_DESCRIPTORS);
 	enter_directory(plan);
 	spawn_reset_signals();
-	tell(plan, SPAWN_STAGE_EXEC, 0);
+	if (!tell(plan, SPAWN_STAGE_EXEC, 0)) /* it would be taken for dead, and run */
+		_exit(NO_EXEC);
 	(void)execve(plan->request->program, plan->request->argv, plan->envp);
 	fail(plan, SPAWN_STAGE_EXEC);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fsops/cleanup.h"
+#include "fsops/listing.h"
 #include "pod/model/unit_map.h"
 #include "pod/model/unit_text.h"
 #include "pod/system/systemd_files.h"
@@ -47,7 +48,7 @@ static void look_drop_ins(const struct plane *plane, const struct pin *directory
 		close_quietly(fd);
 		return;
 	}
-	for (const struct dirent *entry; (entry = readdir(dir));) {
+	for (const struct dirent *entry; listing_next(dir, &entry) > 0;) {
 		if (!is_stale(plane, directory, pods_dir, entry->d_name))
 			continue;
 		if (left->count < LEFTOVERS_NAMED)

@@ -49,4 +49,5 @@ plant pod/model/name.c '#include <unistd.h>' 'the model knows no I/O'
 plant pod/model/name.c 'static const char *planted(void) { return getenv("HOME"); }' 'the model is pure'
 plant pod/model/name.c 'static void planted(void) { fputs("x", stderr); }' 'the model is pure'
 plant pod/model/new.c '#include <time.h>' 'the model knows no I/O'
+plant pod/system/records.c 'static void planted(DIR *dir) { while (readdir(dir)) ; }' 'directories are read through'
 echo "layers: $files files in order, $controls planted violations found"

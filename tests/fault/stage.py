@@ -251,7 +251,10 @@ class Stage:
             time.sleep(0.005)
         return left
 
-    def check_gone(self):
+    def check_gone(self, at_once=True):
+        """`at_once`: nobody may even be on his way out, as after a `down` that says so."""
+        if not at_once:
+            self.settles()
         if left := self.files():
             self.wrong(f"converge: files are left: {left}")
         if left := self.processes():
@@ -260,6 +263,8 @@ class Stage:
     def check_listed(self):
         """What is left of pod `a`, if anything is, is listed."""
         pod = self.sight()
+        if not pod: # who ends by himself, because nobody waits for him any more, has time for that
+            self.settles()
         left = [path for path in self.files() if not path.startswith("artifacts") and "/.tmp-" not in path and "/.draft-" not in path]
         if (left or self.processes()) and not pod:
             self.wrong(f"truth: `ls` says nothing of what is left: {left} {self.describe(self.processes())}")
@@ -280,7 +285,7 @@ class Stage:
             last = self.run("down", "a", "--stop-secs", "2")
         if last.status:
             self.wrong(f"converge: {last}")
-        self.check_gone()
+        self.check_gone(at_once=False)
 
     def sweep(self):
         """After a violation: the next trial begins clean, whatever is left."""

@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import time
 import unittest
@@ -182,6 +183,39 @@ class Orphan(BehindTest):
             on_disk = {e for e in os.listdir(self.root) if not e.startswith(".artifacts")}
             if on_disk or os.path.exists(os.path.join(self.pods_dir, "one.env")):
                 self.assertIn("one", self.ls())
+            self.down("one")
+            self.assert_no_residue(report["id"])
+
+    def test_X50_what_a_killed_call_left_is_swept_by_down_and_by_prune(self):
+        """All that an `up` or a keeper has made when it is killed early: a temporary file or socket, which no pod bears yet."""
+        os.makedirs(self.pods_dir, mode=0o700)
+        for words in (("down", "gone"), ("prune", "--all")):
+            here = os.getcwd()
+            for name in (".tmp-0123456789abcdef@gone.env", ".tmp-0123456789abcdef@gone.refused", ".tmp-00@gone.env", "mine@gone.env"):
+                open(os.path.join(self.pods_dir, name), "w").close()
+            os.chdir(self.pods_dir)
+            with socket.socket(socket.AF_UNIX) as left:
+                left.bind(".tmp-0123456789abcdef@gone.sock")
+            os.chdir(here)
+            done = self.pod(*words)
+            self.assertEqual(done.status, 0, done)
+            kept = [entry for entry in os.listdir(self.pods_dir) if not entry.endswith(".lock")]
+            self.assertEqual(sorted(kept), [".tmp-00@gone.env", "mine@gone.env"], words)
+
+    if BACKEND == "embedded": # a manager that stands still is the other's
+
+        def test_X58_prune_names_a_pod_that_could_not_be_asked_and_leaves_it(self):
+            report = self.quiet("one")
+            with open(f"/proc/{report['pid']}/stat") as text:
+                keeper = int(text.read().rpartition(")")[2].split()[1])
+            os.kill(keeper, signal.SIGSTOP)
+            try:
+                pruned = self.pod("prune", "--all")
+            finally:
+                os.kill(keeper, signal.SIGCONT)
+            self.assertEqual(pruned.status, 1, pruned)
+            self.assertIn("one: its unit could not be asked", self.one_line(pruned))
+            self.assertTrue(alive(report["pid"]))
             self.down("one")
             self.assert_no_residue(report["id"])
 
