@@ -1,6 +1,7 @@
 #include "pod/model/launchd_print.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,7 @@ static int leading_number(const char *word, long *ret_number)
 {
 	char *end;
 	long number = strtol(word, &end, 10);
-	if (end == word || number < 0 || (*end && *end != ':'))
+	if (end == word || number < 0 || number > INT_MAX || (*end && *end != ':'))
 		return -EBADMSG;
 	*ret_number = number;
 	return 0;

@@ -19,7 +19,7 @@ static bool is_called(const char *path, const char *name)
 
 static bool take(const char *path, char *out, size_t size)
 {
-	if (!path || strlen(path) >= size)
+	if (!path || *path != '/' || strlen(path) >= size)
 		return false;
 	(void)snprintf(out, size, "%s", path);
 	return true;
