@@ -21,6 +21,7 @@
 #define NAME_LOCK_WAIT_MS 2000
 #define KILL_MS 5000
 #define GATE_MS 2000
+#define COMES_BACK_MS 3000
 
 /* One `down` under way. */
 struct descent {
@@ -35,6 +36,7 @@ struct descent {
 	struct record record;
 	bool revoked;
 	bool unknown; /* whether there was a unit could not be found out: what is done for one that has none is done for it, too */
+	bool came_back; /* the home, and nothing else of the pod */
 };
 
 /* --- stopping ----------------------------------------------------------------------------------------------------------- */
@@ -277,6 +279,7 @@ static int verify(struct descent *d, struct err *err)
 		r = group_members(&d->facts->unit.group, &members, err);
 	if (r < 0 || (!traces && !members.n))
 		return r;
+	d->came_back = traces == TRACE_HOME && !members.n && d->facts->home == HOME_POD;
 	if (d->facts->home == HOME_REPLACED && traces == TRACE_HOME && !members.n)
 		return refuse(err, REFUSAL_NOT_THE_POD, d->name->text, "what was made is gone, but %s/%s has its name", d->session->around.plane.root,
 			      d->name->text);
@@ -284,6 +287,22 @@ static int verify(struct descent *d, struct err *err)
 	return err_set(err, -ENOTEMPTY, "down", d->name->text, "looked at again, %s is still there%s%s",
 		       traces & (TRACE_HOME | TRACE_RETIRED) ? "its home" : traces ? "a file of it in the pods dir" : "a process of it", members.n ? ": " : "",
 		       d->report->survivors);
+}
+
+/* Somebody outside who was slow to make the home anew is outlasted like one who was quick. */
+static int verify_gone(struct descent *d, struct err *err)
+{
+	struct deadline until = deadline_in_ms(COMES_BACK_MS);
+	struct err why = {0};
+	int r = verify(d, &why);
+	while (r == -ENOTEMPTY && d->came_back && !deadline_passed(until)) {
+		r = retire_home(d->session, d->name, d->name->text, &d->report->left, &why);
+		if (r == 0)
+			r = verify(d, &why);
+	}
+	if (r < 0)
+		*err = why;
+	return r;
 }
 
 static int descend(struct descent *d, struct err *err)
@@ -304,7 +323,7 @@ static int descend(struct descent *d, struct err *err)
 	if (r < 0)
 		return restore_record(d, r, err);
 	r = forget(d, err);
-	return r < 0 ? r : verify(d, err);
+	return r < 0 ? r : verify_gone(d, err);
 }
 
 /* Somebody may have brought it up anew, or given it another owner, since it was decided that it must go. */
