@@ -62,5 +62,6 @@ int sandbox_end(struct sandbox *sandbox, struct deadline until, int *ret_status,
 int sandbox_still_in_place(const struct pin *home, const char *home_path, struct err *err);
 /* Passes a signal on to the command itself. -ESRCH when it is gone. */
 int sandbox_signal(const struct sandbox *sandbox, int signal, struct err *err);
-/* Has anybody in it but the sandbox program, which never lets go of its own copy, this pipe open? True when it cannot be known. */
+/* Has anybody in it but the sandbox program, which never lets go of its own copy, this pipe open? True when it cannot be known, and as
+ * long as the command has not been started. */
 bool sandbox_holds_pipe(const struct sandbox *sandbox, ino_t pipe);

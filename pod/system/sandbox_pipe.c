@@ -46,8 +46,13 @@ bool sandbox_holds_pipe(const struct sandbox *sandbox, ino_t pipe)
 	AUTO_PROCESSES struct process_list all = {0};
 	if (sandbox->kind != SANDBOX_BWRAP || process_scan(&all, NULL) < 0)
 		return true;
-	for (size_t i = 0; i < all.n; i++)
-		if (is_below(&all, &all.v[i], sandbox->inner) && may_hold(&all.v[i], pipe))
+	bool anybody = false;
+	for (size_t i = 0; i < all.n; i++) {
+		if (!is_below(&all, &all.v[i], sandbox->inner))
+			continue;
+		if (may_hold(&all.v[i], pipe))
 			return true;
-	return false;
+		anybody = true;
+	}
+	return !anybody; /* not started yet, or the end of the sandbox is near */
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 
 #include "pod/model/sandbox_plan.h"
 #include "pod/system/sandbox.h"
@@ -537,6 +538,56 @@ static void signals_reach_the_command(void **state)
 	finish(&trial);
 }
 
+/* ---- the pipe of the answers ---- */
+
+/* Stands for bwrap's first process: holds the pipe, and has a child that holds it or not, or none yet. */
+static struct sandbox stand_in(const int pipe_ends[2], bool child, bool holds)
+{
+	int go[2];
+	char byte;
+	assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (child && fork() == 0) {
+			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+			if (!holds)
+				(void)close(pipe_ends[1]);
+			(void)close(pipe_ends[0]);
+			(void)!write(go[1], "x", 1);
+			for (;;)
+				(void)pause();
+		}
+		if (!child)
+			(void)!write(go[1], "x", 1);
+		for (;;)
+			(void)pause();
+	}
+	assert_int_equal(read(go[0], &byte, 1), 1);
+	(void)close(go[0]);
+	(void)close(go[1]);
+	return (struct sandbox){.kind = SANDBOX_BWRAP, .pid = pid, .inner = pid, .pidfd = -1, .inner_pidfd = -1};
+}
+static void a_pipe_is_held_until_a_command_that_was_started_lets_go(void **state)
+{
+	(void)state;
+	static const struct {
+		bool child, holds, held;
+	} cases[] = {{false, false, true}, {true, true, true}, {true, false, false}};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		int ends[2];
+		struct stat st;
+		assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+		assert_int_equal(fstat(ends[0], &st), 0);
+		struct sandbox sandbox = stand_in(ends, cases[i].child, cases[i].holds);
+		assert_int_equal(sandbox_holds_pipe(&sandbox, st.st_ino), cases[i].held);
+		(void)kill(sandbox.pid, SIGKILL);
+		assert_int_equal(waitpid(sandbox.pid, NULL, 0), sandbox.pid);
+		(void)close(ends[0]);
+		(void)close(ends[1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -554,6 +605,7 @@ int main(void)
 		cmocka_unit_test(both_spellings_of_a_linked_home_are_sealed),
 		cmocka_unit_test(X49_nothing_survives_in_the_sandbox),
 		cmocka_unit_test(X49_nothing_survives_without_one),
+		cmocka_unit_test(a_pipe_is_held_until_a_command_that_was_started_lets_go),
 		cmocka_unit_test(signals_reach_the_command),
 		cmocka_unit_test(signals_and_status_without_a_sandbox),
 	};
