@@ -32,16 +32,19 @@ const struct flag_entry flag_table[FLAGS] = {
 	[FLAG_AGENT] = {"agent", 0, NULL, "only the agent"},
 	[FLAG_TIMEOUT] = {"timeout", 0, "S", "seconds for each reply (default 15)"},
 	[FLAG_NO_SANDBOX] = {"no-sandbox", 0, NULL, "run without a sandbox; the result says so"},
-	[FLAG_ENV] = {"env", 0, "K=V", "a variable of the server; may be given several times", .repeats = true},
+	[FLAG_ENV] = {"env", 0, "K=V", "a variable of the server; may be given several times"},
 	[FLAG_OWNER] = {"owner", 0, "PID", "take the pod down when this process ends; `none`: no more"},
 	[FLAG_TTL] = {"ttl", 0, "AGE", "take the pod down after this time: 90s, 15m, 3h, 2d; `none`: no more"},
 	[FLAG_PAYLOAD] = {"payload", 0, "WORDS", "what the pod runs, split as a shell would; without it the KiroCrew checkout"},
-	[FLAG_STATE] = {"state", 0, "S", "only pods in this state, such as up; may be given several times", .repeats = true},
+	[FLAG_STATE] = {"state", 0, "S", "only pods in this state, such as up; may be given several times"},
 	[FLAG_WATCH] = {"watch", 0, NULL, "go on, and show it again whenever something changes"},
 	[FLAG_HELP] = {"help", 'h', NULL, "print this help"},
 };
 
 #define LONG_ONLY 256
+
+/* They may be given several times; no verb has two of them. */
+static const unsigned long repeating = FLAG(ENV) | FLAG(STATE);
 
 static size_t options_make(const struct verb *verb, struct option *options, char *letters)
 {
@@ -86,7 +89,7 @@ static int take_flag(const struct verb *verb, int found, struct arguments *argum
 		return refuse(err, REFUSAL_USAGE, argv[optind - 1], "this flag takes a value");
 	int flag = found >= LONG_ONLY ? found - LONG_ONLY : flag_of_letter(found);
 	arguments->value[flag] = optarg ? optarg : "";
-	if (!flag_table[flag].repeats)
+	if (!(repeating & (1UL << flag)))
 		return 0;
 	if (arguments->repeated_count == REPEATED_MAX)
 		return refuse(err, REFUSAL_USAGE, optarg, "--%s can be given %d times", flag_table[flag].name, REPEATED_MAX);

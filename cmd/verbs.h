@@ -19,7 +19,6 @@ struct flag_entry {
 	char letter;       /* short form, 0 none */
 	const char *value; /* its value in help, NULL: takes none */
 	const char *help;
-	bool repeats;      /* may be given several times */
 };
 extern const struct flag_entry flag_table[FLAGS];
 
