@@ -1,5 +1,6 @@
 #include "fsops/err.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +34,7 @@ int err_code(struct err *e, int code, const char *stage, const char *subject)
 int err_prepend(struct err *e, const char *format, ...)
 {
 	if (!e)
-		return 0;
+		return -EIO;
 	char context[sizeof e->text], joined[sizeof e->text];
 	va_list arguments;
 	va_start(arguments, format);

@@ -16,5 +16,5 @@ int err_set(struct err *e, int code, const char *stage, const char *subject, con
 /* The same with the text of strerror(-code). */
 int err_code(struct err *e, int code, const char *stage, const char *subject);
 
-/* Puts "context: " before the text; returns e->code. */
+/* Puts "context: " before the text; returns e->code, and -EIO where e is NULL: a failure stays one. */
 int err_prepend(struct err *e, const char *format, ...) __attribute__((format(printf, 2, 3)));

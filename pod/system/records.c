@@ -43,8 +43,10 @@ int record_id(const struct pin *pods_dir, const struct pod_name *name, char ret_
 	if (r == 0)
 		r = record_parse(text, len, &record, &why);
 	if (r < 0 && !names_nobody(r)) {
-		*err = why;
-		return err_prepend(err, "the record cannot be read");
+		if (err)
+			*err = why;
+		(void)err_prepend(err, "the record cannot be read");
+		return r;
 	}
 	const char *id = r < 0 ? NULL : record_get(&record, "ID");
 	bool good = id && strlen(id) == 36 && strspn(id, "0123456789abcdefABCDEF-") == 36;
