@@ -322,6 +322,8 @@ int look_all(struct session *session, struct look_options options, struct sights
 	struct err none = {0};
 	enum backend usual = real_backend(session, BACKEND_AUTO, &none);
 	ask_backend(session, usual, &units);
+	if (none.code) /* that no manager can be reached does not say that it has no unit */
+		units.failed[usual] = none;
 	r = join_listing(&entries, &units.of[usual], err);
 	if (r < 0)
 		return r;

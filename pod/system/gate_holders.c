@@ -24,8 +24,9 @@ static int has_open(const struct process *process, const struct stat *file, bool
 		return directory < 0 ? directory : -errno;
 	DIR *fds = fdopendir(fd);
 	if (!fds) {
+		int code = -errno;
 		close_quietly(fd);
-		return -ENOMEM;
+		return code;
 	}
 	const struct dirent *entry;
 	int r = 0;

@@ -255,8 +255,9 @@ static int open_listing(int directory, const char *name, DIR **ret_dir)
 	*ret_dir = fdopendir(fd);
 	if (*ret_dir)
 		return 0;
+	int code = -errno; /* of a process that has ended meanwhile: ESRCH, ENOENT */
 	close_quietly(fd);
-	return -ENOMEM;
+	return code;
 }
 
 static int holds_descriptor(const struct home *home, int directory, bool *ret_holds)

@@ -72,8 +72,9 @@ static int search_below(int fd, const char *path, unsigned depth, struct search 
 {
 	DIR *dir = s->left > 0 ? fdopendir(fd) : NULL;
 	if (!dir) {
+		int code = s->left > 0 && !process_unseen(-errno) ? -errno : -ENOENT;
 		close_quietly(fd);
-		return s->left > 0 ? -ENOMEM : -ENOENT;
+		return code;
 	}
 	s->left--;
 	const struct dirent *entry;

@@ -116,8 +116,9 @@ static int each_entry(const struct pin *at, see_entry *see, const char *prefix, 
 		return err_code(err, -errno, "scan", NULL);
 	__attribute__((cleanup(cleanup_dir))) DIR *dir = fdopendir(fd);
 	if (!dir) {
+		int code = -errno;
 		close_quietly(fd);
-		return err_code(err, -ENOMEM, "scan", NULL);
+		return err_code(err, code, "scan", NULL);
 	}
 	const struct dirent *entry;
 	int r;

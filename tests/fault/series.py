@@ -6,7 +6,7 @@ import threading
 import time
 
 from scenes import Up
-from stage import FAIL_ALLOC, Stage
+from stage import BACKEND, FAIL_ALLOC, Stage
 
 WAYS = ("down", "prune", "up")
 ERRNOS = 8 # of a call, at most (calls.c)
@@ -171,14 +171,15 @@ class Swaps(Series):
         target = f"case $INJECT_PATH in *.*) t={stage.canaries[0]}/file;; *) t={stage.canaries[0]}/deep;; esac"
         self.hook = f'{inside}; {target}; cd "$INJECT_DIR" || exit 3; if [ -e "$INJECT_PATH" ]; then mv -T "$INJECT_PATH" "$INJECT_PATH.aside" || exit 3; fi; ln -s $t "$INJECT_PATH"'
         acted, reached = super().trial(stage, n, k)
+        hook = self.done.event("hook") # the keeper's may come after the command's end
+        self.swapped = bool(hook) and hook["status"] == 0
         if self.swapped:
             stage.sweep()
             stage.settled()
         return acted and self.swapped, reached
 
     def after(self, stage, scene, done, n):
-        hook = done.event("hook")
-        self.swapped = bool(hook) and hook["status"] == 0
+        self.done = done
         stage.check_words(done)
         stage.run("ls", "--json")
         stage.run("down", "a", "--stop-secs", "1")
@@ -209,7 +210,9 @@ class Memory(Series):
 
 def series_of(kind_class, scenes, stride=1, offset=lambda: 1):
     for scene in scenes:
-        for role in scene.roles:
+        for role in scene.roles if BACKEND == "embedded" else ("control",): # what the user manager starts is not traced
+            if role not in scene.roles:
+                continue
             for kind in kind_class.kinds:
                 yield kind_class(scene, role, kind, stride, offset())
 

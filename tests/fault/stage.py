@@ -14,13 +14,14 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "lifecycle"))
-from plane import BIN, PROGRAMS, SPAN, alive, port_band, tree_manifest  # noqa: E402
+from plane import BACKEND, BIN, PROGRAMS, SPAN, alive, port_band, tree_manifest  # noqa: E402
 
 FAULT = os.environ.get("FAULT_PROGRAMS") or os.path.join(os.path.dirname(PROGRAMS), "fault")
 INJECT, FAIL_ALLOC = os.path.realpath(os.path.join(FAULT, "inject")), os.path.join(FAULT, "fail_alloc.so")
 SERVE = (os.path.join(PROGRAMS, "http_server"), "{port}")
 DEADLINE = 60  # a command that has not ended by then hangs; none may wait that long with the budgets below
 STATUSES = {0, 1, 2, 3, 69, 70, 75, 78}
+UNITS = os.path.expanduser("~/.config/systemd/user")
 CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS, signal.SIGPIPE}
 
 
@@ -64,15 +65,16 @@ class Stage:
         self.config = os.path.join(self.dir, "config.ini")
         self.settle(settings)
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(("KIROCREW", "XDG_", "FAIL_ALLOC", "KIRO_"))}
+        self.systemd = BACKEND == "systemd"
         self.env.update(
-            HOME=self.home,
+            HOME=os.environ["HOME"] if self.systemd else self.home, # the user manager looks for units in its own
             KIROCREW_POD_ROOT=self.root,
             KIROCREW_POD_ENV_DIR=self.pods_dir,
             KIROCREW_POD_ARTIFACTS_DIR=self.artifacts,
             KIROCREW_POD_BASE_PORT=str(self.base_port),
             KIROCREW_POD_PORT_SPAN=str(SPAN - 2),
             KIROCREW_POD_UNIT_PREFIX="f" + os.path.basename(self.dir)[6:].replace("_", "x"),
-            KIROCREW_POD_BACKEND=os.environ.get("POD_BACKEND", "embedded"),
+            KIROCREW_POD_BACKEND=BACKEND,
             KIROCREW_POD_HEALTH_SECS="5",
             KIROCREW_POD_REPO=self.dir,
             PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -88,6 +90,8 @@ class Stage:
         for pid in self.processes():
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(UNITS, self.env["KIROCREW_POD_UNIT_PREFIX"] + "@.service"))
         self.stack.close()
 
     def __enter__(self):
@@ -193,11 +197,11 @@ class Stage:
 
     def processes(self):
         """Living processes of this plane, by their environment."""
-        mark, found = f"KIROCREW_POD_ROOT={self.root}".encode(), []
+        mark, home, found = f"KIROCREW_POD_ROOT={self.root}".encode(), f"KIROCREW_HOME={self.root}/".encode(), []
         for entry in filter(str.isdigit, os.listdir("/proc")):
             with contextlib.suppress(OSError):
                 with open(f"/proc/{entry}/environ", "rb") as environ:
-                    ours = mark in environ.read().split(b"\0")
+                    ours = any(entry == mark or entry.startswith(home) for entry in environ.read().split(b"\0"))
                 if ours and alive(int(entry)) and os.readlink(f"/proc/{entry}/exe") != INJECT:
                     found.append(int(entry))
         return found
@@ -218,6 +222,9 @@ class Stage:
                 found += [os.path.relpath(os.path.join(top, entry), self.dir) for entry in os.listdir(top)]
         if os.path.isdir(self.pods_dir):
             found += [os.path.join("registry", entry) for entry in os.listdir(self.pods_dir) if not entry.endswith(".lock")]
+        if self.systemd and os.path.isdir(UNITS):
+            prefix = self.env["KIROCREW_POD_UNIT_PREFIX"] + "@"
+            found += [entry for entry in os.listdir(UNITS) if entry.startswith(prefix) and entry != f"{prefix}.service"]
         return sorted(path for path in found if os.path.basename(path).split(".")[0] != self.other)
 
     def sight(self, name="a"):
@@ -306,8 +313,19 @@ class Stage:
             if done.status:
                 raise RuntimeError(f"not even without a fault: {done}")
 
+    def _lose_unit(self):
+        prefix = self.env["KIROCREW_POD_UNIT_PREFIX"]
+        for words in (("stop", f"{prefix}@a.service"), ("daemon-reload",)):
+            subprocess.run(["systemctl", "--user", *words], check=True, stderr=subprocess.PIPE)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(UNITS, f"{prefix}@.service"))
+        self.settles()
+
     def lost_keeper(self, pid):
-        """The keeper above this payload is killed, and with it everything that it started."""
+        """The keeper above this payload is killed, and with it everything that it started; or the unit ends and is not known any more."""
+        if self.systemd:
+            self._lose_unit()
+            return
         with open(f"/proc/{pid}/stat") as text:
             keeper = int(text.read().rpartition(")")[2].split()[1])
         os.kill(keeper, signal.SIGKILL)
