@@ -164,7 +164,7 @@ static int spellings_for(struct home *home, int directory)
 		if (r == 0)
 			memcpy(home->theirs.namespace, namespace, sizeof namespace);
 	}
-	return process_unseen(r) ? 0 : r;
+	return process_unseen(r) || r == -EINVAL ? 0 : r; /* EINVAL: it is about to end and has no mounts any more */
 }
 
 static bool text_is_spelled(const char *text, const struct spellings *spellings)
