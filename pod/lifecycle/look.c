@@ -47,6 +47,21 @@ static void look_record(struct session *session, struct pod_facts *facts)
 	facts->port = facts->spec.port ? facts->spec.port : port_preferred(&session->around.plane, &facts->name);
 }
 
+/* A record can be forged, or copied by hand: the home of a pod that has a record of its own is not taken for a moved one of this pod. */
+static int drop_home_of_another(struct session *session, struct pod_facts *facts, struct err *err)
+{
+	struct pod_name name;
+	unsigned traces = 0;
+	const char *entry = facts->home_moved;
+	bool named = pod_name_parse(entry, strlen(entry), &name, NULL) == 0 || pod_name_from_retired(entry, &name) == 0;
+	if (!named || strcmp(name.text, facts->name.text) == 0)
+		return 0;
+	int r = plane_probe(&session->root, &session->pods_dir, session->around.plane.prefix, &name, &traces, err);
+	if (r == 0 && (traces & TRACE_RECORD))
+		*facts->home_moved = '\0';
+	return r;
+}
+
 /* What is on disk. */
 static int look_disk(struct session *session, unsigned traces, struct pod_facts *facts, struct err *err)
 {
@@ -62,6 +77,8 @@ static int look_disk(struct session *session, unsigned traces, struct pod_facts 
 	bool elsewhere = facts->home == HOME_ABSENT || facts->home == HOME_REPLACED;
 	if (r == 0 && elsewhere && *facts->spec.home_identity && session->root.fd >= 0)
 		r = home_find(&session->root, facts->spec.home_identity, facts->home_moved, err);
+	if (r == 0 && *facts->home_moved)
+		r = drop_home_of_another(session, facts, err);
 	return r;
 }
 

@@ -1,6 +1,7 @@
 """Whose home it is: `up`, `ls` and `down` go by identity. A root, a home or a directory that is not what was made is refused and left alone."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -253,6 +254,38 @@ class Home(BehindTest):
         self.eventually(lambda: os.path.exists(done), what="the payload's move")
         self.down("one")
         self.assert_no_residue(report["id"])
+
+    def test_X05_a_forged_record_takes_nothing_of_others(self):
+        """It names, by identity, the home of another pod, living and dead, the root, or what stands outside."""
+        report, other = self.quiet("one"), self.quiet("other")
+        self.stop_unit("one", report)
+        record = os.path.join(self.pods_dir, "one.env")
+        with open(record) as text:
+            good = text.read()
+        with open(os.path.join(self.pods_dir, "other.env")) as text:
+            others = re.search("HOME_ID='(.*)'", text.read()).group(1)
+        outside = os.path.join(self.dir, "outside")
+        theirs = self.stranger(outside)
+        identities = [others, re.search("ROOT_ID='(.*)'", good).group(1), f"{os.stat('/').st_ino}:-", f"{os.stat(outside).st_ino}:-"]
+        for other_lives in (True, False):
+            if not other_lives:
+                self.stop_unit("other", other)
+            before, mine = tree_manifest(other["home"]), tree_manifest(report["home"])
+            for identity in identities:
+                with open(record, "w") as text:
+                    text.write(re.sub("HOME_ID='.*'", f"HOME_ID='{identity}'", good))
+                refused = self.pod("down", "one")
+                self.assertNotEqual(refused.status, 0, refused)
+                pruned = self.pod("prune", "--older-than", "9d")
+                self.assertEqual(pruned.status, 0, pruned)
+                self.assertEqual(tree_manifest(other["home"]), before, (identity, refused))
+                self.assertEqual(tree_manifest(report["home"]), mine, (identity, refused))
+                self.assertEqual(tree_manifest(outside), theirs)
+            self.assertEqual(alive(other["pid"]), other_lives)
+        with open(record, "w") as text:
+            text.write(good)
+        self.down("one", "other")
+        self.assert_no_residue(report["id"], other["id"])
 
     # --- unsafe places ---------------------------------------------------------------------------------------------------------
 
