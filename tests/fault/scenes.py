@@ -48,6 +48,12 @@ class Up(Scene):
             stage.wrong(f"truth: its report is not the pod's: {done.out!r}")
 
 
+class UpBoot(Up):
+    """As seen from the boot alone."""
+
+    roles = ("boot",)
+
+
 class UpFirst(Up):
     """The plane does not exist yet."""
 

@@ -6,7 +6,7 @@ import threading
 import time
 
 from scenes import Up
-from stage import BACKEND, FAIL_ALLOC, Stage
+from stage import BACKEND, FAIL_ALLOC, SERVE, Stage
 
 WAYS = ("down", "prune", "up")
 ERRNOS = 8 # of a call, at most (calls.c)
@@ -186,6 +186,41 @@ class Swaps(Series):
         stage.check_canary()
         for pid in stage.processes():
             os.kill(pid, signal.SIGKILL)
+
+
+class Thief(Series):
+    """X33: the port is taken, exactly before the boot becomes the payload, by somebody who answers perfectly. Only the first payload is robbed."""
+
+    kinds = ("the port is stolen",)
+
+    def options(self, n, k):
+        return ["--at", str(n), "--only", "execve", "--hook", self.hook]
+
+    def trial(self, stage, n, k):
+        self.pid_file = os.path.join(stage.dir, "thief")
+        self.hook = (f"port=$(sed -n \"s/^PORT='\\(.*\\)'/\\1/p\" {stage.pods_dir}/a.env); cd /; env -i setsid {SERVE[0]} $port </dev/null >/dev/null 2>&1 & echo $! >{self.pid_file}; "
+                     f"for i in 1 2 3 4 5 6 7 8 9; do sleep 0.02; done; echo $port >{self.pid_file}.port")
+        return super().trial(stage, n, k)
+
+    def after(self, stage, scene, done, n):
+        try:
+            if done.event("inject"):
+                self.judge_robbed(stage, done)
+        finally:
+            if os.path.exists(self.pid_file):
+                with open(self.pid_file) as text:
+                    os.kill(int(text.read()), signal.SIGKILL)
+                os.unlink(self.pid_file)
+        super().after(stage, scene, done, n)
+
+    def judge_robbed(self, stage, done):
+        with open(self.pid_file + ".port") as text:
+            stolen = int(text.read())
+        if done.status == 0 and (done.json or {}).get("port") == stolen:
+            stage.wrong(f"truth: it is up on port {stolen}, which answers, but belongs to somebody else")
+        pod = stage.sight()
+        if done.status == 0 and (not pod or pod["port"] == stolen):
+            stage.wrong(f"truth: it said that it is up, and is listed as {pod}")
 
 
 class Memory(Series):
