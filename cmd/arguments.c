@@ -43,8 +43,7 @@ const struct flag_entry flag_table[FLAGS] = {
 
 #define LONG_ONLY 256
 
-/* They may be given several times; no verb has two of them. */
-static const unsigned long repeating = FLAG(ENV) | FLAG(STATE);
+const unsigned long flags_repeating = FLAG(ENV) | FLAG(STATE);
 
 static size_t options_make(const struct verb *verb, struct option *options, char *letters)
 {
@@ -89,7 +88,7 @@ static int take_flag(const struct verb *verb, int found, struct arguments *argum
 		return refuse(err, REFUSAL_USAGE, argv[optind - 1], "this flag takes a value");
 	int flag = found >= LONG_ONLY ? found - LONG_ONLY : flag_of_letter(found);
 	arguments->value[flag] = optarg ? optarg : "";
-	if (!(repeating & (1UL << flag)))
+	if (!(flags_repeating & (1UL << flag)))
 		return 0;
 	if (arguments->repeated_count == REPEATED_MAX)
 		return refuse(err, REFUSAL_USAGE, optarg, "--%s can be given %d times", flag_table[flag].name, REPEATED_MAX);

@@ -73,7 +73,7 @@ static void take_word(struct typed *typed, const char *word)
 	} else if (strcmp(word, "--") == 0) {
 		typed->dashes = true;
 	} else if (flag >= 0) {
-		typed->used |= flag_table[flag].repeats ? 0 : 1UL << flag;
+		typed->used |= (1UL << flag) & ~flags_repeating;
 		typed->awaited = flag_table[flag].value && !word[len] ? flag : -1;
 	} else if (*word != '-') {
 		if (typed->operand_count < sizeof typed->operands / sizeof *typed->operands)

@@ -21,6 +21,7 @@ struct flag_entry {
 	const char *help;
 };
 extern const struct flag_entry flag_table[FLAGS];
+extern const unsigned long flags_repeating; /* a bit each; no verb has two of them */
 
 #define REPEATED_MAX 64
 /* What stood on the command line, after the verb. */
