@@ -23,7 +23,6 @@ static const struct choice {
 	{FLAG_APPROVAL, "reads yolo interactive"},
 	{FLAG_HEALTH, "http tcp none"},
 	{FLAG_FOR, "systemd launchd"},
-	{FLAG_STATE, "up starting restarting failed refused foreign stopped orphan unfinished"},
 };
 
 /* The command line up to the cursor, understood as far as it goes. */
