@@ -77,6 +77,7 @@ static inline void *mempcpy(void *to, const void *from, size_t size)
 }
 
 #define st_mtim st_mtimespec
+#define st_ctim st_ctimespec
 #define ELIBBAD EBADMACHO
 #define ST_NOEXEC 0 /* statvfs(3) does not tell */
 
