@@ -23,6 +23,7 @@
 
 #define NAME_LOCK_WAIT_MS 2000
 #define RACES_RETRIED 3
+#define TAIL_MS 500
 #define TAIL_LINES 20
 #define STOP_FOR_RESTART_MS 5000
 #define COMPLETE_MS 3000
@@ -183,7 +184,7 @@ static int start(struct ascent *a, struct deadline until, struct err *err)
 
 static void keep_log_tail(struct ascent *a)
 {
-	(void)service_log_tail(a->service, &a->request->name, TAIL_LINES, &a->report->log_tail);
+	(void)service_log_tail(a->service, &a->request->name, TAIL_LINES, deadline_in_ms(TAIL_MS), &a->report->log_tail);
 }
 
 static int undo_home(struct ascent *a, struct err *err)
@@ -268,7 +269,7 @@ static int explain_death(const struct ascent *a, const struct unit_state *unit, 
 	bool by_signal = unit->end == UNIT_END_SIGNALED;
 	const char *advice = !by_signal && unit->status == 0 ? "; a pod's command has to stay in the foreground"
 			     : a->report->log_tail && *a->report->log_tail ? "; the end of its log is above"
-									    : "; it wrote nothing";
+									    : "; nothing is in its log";
 	return err_set(err, -ECHILD, "up", a->request->name.text, "it died before it was ready: %s %d%s", by_signal ? "signal" : "status", unit->status, advice);
 }
 

@@ -75,19 +75,23 @@ static int match(sd_journal *journal, const char *field, const char *value)
 	return n < 0 || (size_t)n >= sizeof text ? -ENAMETOOLONG : sd.journal_add_match(journal, text, (size_t)n);
 }
 
-/* (the unit wrote it) or (this user's manager said it of the unit). */
+/* The unit wrote it, or this user's manager said it of the unit. Whose a line is, journald asks when the line comes, and of a process that has ended
+ * meanwhile it learns nothing; the identifier that the unit file gives (SyslogIdentifier=) stands in the stream itself. */
 static int match_unit(sd_journal *journal, const char *unit)
 {
+	static const char *const fields[] = {"_SYSTEMD_USER_UNIT", "SYSLOG_IDENTIFIER", "USER_UNIT"};
 	char uid[16];
+	int r = 0;
 	(void)snprintf(uid, sizeof uid, "%u", (unsigned)geteuid());
-	int r = match(journal, "_SYSTEMD_USER_UNIT", unit);
-	if (r >= 0)
-		r = match(journal, "_UID", uid);
-	if (r >= 0)
-		r = sd.journal_add_disjunction(journal);
-	if (r >= 0)
-		r = match(journal, "USER_UNIT", unit);
-	return r < 0 ? r : match(journal, "_UID", uid);
+	for (size_t i = 0; r >= 0 && i < sizeof fields / sizeof *fields; i++) {
+		if (i)
+			r = sd.journal_add_disjunction(journal);
+		if (r >= 0)
+			r = match(journal, fields[i], unit);
+		if (r >= 0)
+			r = match(journal, "_UID", uid);
+	}
+	return r;
 }
 
 static int open_unit(const char *unit, sd_journal **ret_journal)

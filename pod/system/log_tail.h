@@ -3,5 +3,5 @@
 
 #include "pod/system/service.h"
 
-/* malloc'ed, at most 16 KiB; NULL when there is no log. */
-int service_log_tail(struct service *service, const struct pod_name *name, unsigned lines, char **ret_text);
+/* malloc'ed, at most 16 KiB; NULL when there is no log. The journal is written behind what happens: a first line is awaited until `until`. */
+int service_log_tail(struct service *service, const struct pod_name *name, unsigned lines, struct deadline until, char **ret_text);

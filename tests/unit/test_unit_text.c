@@ -83,6 +83,7 @@ static void service_says_what_the_contract_asks(void **state)
 	    {"KillMode", "control-group"},
 	    {"TimeoutStopSec", "15"},
 	    {"UMask", "0077"},
+	    {"SyslogIdentifier", "%n"},
 	    {"StandardOutput", "journal"},
 	    {"StandardError", "journal"},
 	};
