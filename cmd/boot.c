@@ -1,20 +1,6 @@
-#include <string.h>
-
 #include "cmd/print.h"
 #include "cmd/verbs.h"
 #include "pod/lifecycle/boot.h"
-#include "pod/model/refusal.h"
-#include "pod/model/text.h"
-
-static void tell(struct boot *boot, const struct err *err)
-{
-	char sentence[4608], line[4608] = "kirocrew-pod: ";
-	size_t head = strlen(line);
-	err_sentence(err, sentence, sizeof sentence);
-	(void)text_escape(sentence, strlen(sentence), line + head, sizeof line - head);
-	if (!boot_tell_journal(boot, line))
-		print_err(err);
-}
 
 static int run_boot(const struct arguments *arguments, struct err *err)
 {
@@ -26,7 +12,7 @@ static int run_boot(const struct arguments *arguments, struct err *err)
 	if (r == 0)
 		(void)boot_go(&boot, err);
 	int status = boot_end(&boot, err);
-	tell(&boot, err);
+	print_err(err);
 	for (size_t i = said; i < boot.lines.n; i++)
 		print_note("%s", boot.lines.v[i]);
 	return status;

@@ -200,14 +200,6 @@ int boot_end(struct boot *boot, const struct err *why)
 	return (int)status;
 }
 
-bool boot_tell_journal(struct boot *boot, const char *line)
-{
-	struct service *service = NULL;
-	return boot->session.around.in_journal && *boot->in.name.text &&
-	       session_service(&boot->session, boot->in.spec.backend, &service, NULL) == 0 &&
-	       service->ops->log_line(service, &boot->in.name, line, NULL) == 0;
-}
-
 /* --- exec --------------------------------------------------------------------------------------------------------------- */
 
 int passage_for_command(struct session *session, const struct pod_name *name, char *const *command, size_t count, struct passage *ret_passage,

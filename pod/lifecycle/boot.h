@@ -32,8 +32,5 @@ void boot_free(struct boot *boot);
 /* Everything before exec. boot->lines is filled as far as it came, also on failure. */
 int boot_prepare(const char *config, const char *name, struct boot *boot, struct err *err);
 int boot_go(struct boot *boot, struct err *err); /* returns only on failure */
-/* The last line, in the unit's own name: of a process that has ended right after it, the journal may not find out any more which unit it was of. False: it
- * is not the journal that reads, or it was not told. */
-bool boot_tell_journal(struct boot *boot, const char *line);
 /* Every way out: writes the note of a terminal refusal and returns the status to exit with. */
 int boot_end(struct boot *boot, const struct err *why);

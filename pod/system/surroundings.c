@@ -111,17 +111,6 @@ static int read_ini(const char *config, const struct plane_input *input, struct 
 	return n < PLANE_PATH_MAX ? search_config(config_home, s, err) : err_code(err, -ENAMETOOLONG, "config", input->home);
 }
 
-static bool journal_reads(int fd)
-{
-	const char *stream = getenv("JOURNAL_STREAM"); /* "DEVICE:INODE" */
-	struct stat st;
-	char ours[48];
-	if (!stream || fstat(fd, &st) < 0)
-		return false;
-	(void)snprintf(ours, sizeof ours, "%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
-	return strcmp(ours, stream) == 0;
-}
-
 int surroundings_read(const char *config, struct surroundings *ret_surroundings, struct err *err)
 {
 	AUTO_FREE struct surroundings *s = calloc(1, sizeof *s);
@@ -133,7 +122,6 @@ int surroundings_read(const char *config, struct surroundings *ret_surroundings,
 		return r;
 	find_cwd(s->cwd);
 	s->path = nonempty(getenv("PATH"));
-	s->in_journal = journal_reads(STDERR_FILENO);
 	surroundings_program(nonempty(s->cwd), s->program);
 	struct plane_input input = {
 	    .home = home,

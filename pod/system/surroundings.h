@@ -20,7 +20,6 @@ struct surroundings {
 	struct plane plane;
 	char program[PLANE_PATH_MAX]; /* ourselves, absolute; "" when the system does not tell */
 	char cwd[PLANE_PATH_MAX];     /* "" when it is gone */
-	bool in_journal;              /* the journal reads what we write to stderr. systemd.exec(5), JOURNAL_STREAM */
 	const char *path;             /* the caller's PATH, where a command word is looked up; NULL unset. Borrowed from the environment */
 };
 /* `config` is the word of --config, or NULL. */
