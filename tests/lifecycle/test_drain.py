@@ -47,6 +47,23 @@ while True:
     time.sleep(1000)
 """
 
+# Four processes that ignore TERM and fill the home as fast as they can.
+TORRENT = """
+import itertools, os, signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+home = os.environ["KIROCREW_HOME"]
+for _ in range(3):
+    if os.fork() == 0:
+        break
+for number in itertools.count():
+    directory = f"{home}/d{number % 50}"
+    try:
+        os.makedirs(directory, exist_ok=True)
+        open(f"{directory}/{os.getpid()}-{number}", "w").close()
+    except OSError:
+        pass
+"""
+
 # Makes its file in the home anew every 20 ms, and the home, too; keeps the newest one open.
 WRITER = """
 import os, sys, time
@@ -138,6 +155,12 @@ class Drain(BehindTest):
             else:
                 self.assertEqual(done.status, 0, done)
             self.assert_no_residue(report["id"])
+
+    def test_X19_a_payload_that_writes_at_full_speed_is_ended_before_anything_is_deleted(self):
+        report = self.up("one", *self.payload(TORRENT), flags=("--health", "none"))
+        self.eventually(lambda: os.path.exists(os.path.join(report["home"], "d49")), what="the payload's files")
+        self.down("one", flags=("--stop-secs", "1"))
+        self.assert_no_residue(report["id"])
 
     def test_L15_a_writer_outside_that_ends_is_waited_out(self):
         report = self.quiet("one")
