@@ -33,6 +33,6 @@ void progress_say(const struct session *session, const char *format, ...)
 void progress_read(struct progress *progress, char out[2 * PROGRESS_MAX])
 {
 	(void)pthread_mutex_lock(&progress->lock);
-	(void)snprintf(out, 2 * PROGRESS_MAX, "%s%s", progress->head, progress->what);
+	(void)snprintf(out, 2UL * PROGRESS_MAX, "%s%s", progress->head, progress->what);
 	(void)pthread_mutex_unlock(&progress->lock);
 }

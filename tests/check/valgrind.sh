@@ -6,7 +6,7 @@ set -uo pipefail
 tree=$(cd "$1" && pwd)
 build=$(cd "$2" && pwd)
 units=(floor homes http ini json jsonrpc keeper_message keeper_table launchd_print logfile model_memory name plane port record scratch service
-	snapshot_refused temp text unit_map unit_plist unit_template unit_text)
+	temp text unit_map unit_plist unit_template unit_text)
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/valgrind.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 export TEST_PROGRAMS=$build/tests/programs TEST_SOURCE=$tree KIROCREW_POD_BIN=$build/kirocrew-pod
@@ -17,7 +17,7 @@ below() {
 one() { # NAME, command…: what it said is printed if it failed
 	local name=$1
 	shift
-	below "$@" >"$scratch/$name" 2>&1 || { cat "$scratch/$name"; echo "valgrind: $name"; return 1; }
+	below "$@" >"$scratch/$name" 2>&1 || { grep -v "^--" "$scratch/$name"; echo "valgrind: $name"; return 1; }
 }
 export -f below one
 export scratch

@@ -4,6 +4,8 @@
 int freed_twice(int n);
 int beyond_the_end(void);
 long wide_too_late(int n);
+extern int *kept;
+void keeps_what_ends(int n);
 
 int freed_twice(int n)
 {
@@ -20,6 +22,12 @@ int beyond_the_end(void)
 {
 	int four[4] = {1, 2, 3, 4};
 	return four[4];
+}
+
+void keeps_what_ends(int n)
+{
+	int local = n;
+	kept = &local;
 }
 
 long wide_too_late(int n)
