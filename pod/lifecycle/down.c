@@ -348,18 +348,13 @@ static int look_surely(struct descent *d, struct sight *ret_sight, struct err *e
 	return r;
 }
 
-static int down_locked(struct descent *d, struct err *err)
+static int down_seen(struct descent *d, const struct sight *sight, struct err *err)
 {
-	AUTO_SIGHT struct sight sight = {0};
-	int r = look_surely(d, &sight, err);
-	if (r < 0)
-		return r;
-	d->facts = &sight.facts;
 	if (!is_meant(d)) {
 		d->report->nothing = true;
 		return 0;
 	}
-	r = down_decide(d->facts, &d->plan, err);
+	int r = down_decide(d->facts, &d->plan, err);
 	if (r < 0)
 		return r;
 	d->report->nothing = d->plan.nothing;
@@ -367,12 +362,24 @@ static int down_locked(struct descent *d, struct err *err)
 	if (r < 0 || d->plan.nothing)
 		return r;
 	if (d->options.only_dead && d->unknown)
-		return err_set(err, -EIO, "unit", d->name->text, "%s", sight.reason);
-	if (d->options.only_dead && pod_is_alive(sight.state))
-		return refuse(err, REFUSAL_IN_USE, d->name->text, "it is %s again", pod_state_name(sight.state));
+		return err_set(err, -EIO, "unit", d->name->text, "%s", sight->reason);
+	if (d->options.only_dead && pod_is_alive(sight->state))
+		return refuse(err, REFUSAL_IN_USE, d->name->text, "it is %s again", pod_state_name(sight->state));
 	r = descend(d, err);
 	record_free(&d->record);
 	lock_release(&d->gate);
+	return r;
+}
+
+static int down_locked(struct descent *d, struct err *err)
+{
+	AUTO_SIGHT struct sight sight = {0};
+	int r = look_surely(d, &sight, err);
+	if (r < 0)
+		return r;
+	d->facts = &sight.facts;
+	r = down_seen(d, &sight, err);
+	d->facts = NULL; /* they end here */
 	return r;
 }
 
