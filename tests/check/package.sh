@@ -30,13 +30,13 @@ echo "== a clean Debian"
 read -r site release < <(apt-get indextargets --format '$(SITE) $(RELEASE)' 'Created-By: Packages' | grep -m 1 ' bookworm$')
 clean=$work/clean
 debootstrap --variant=minbase "$release" "$clean" "$site" >"$work/log" 2>&1 || { tail -n 20 "$work/log"; exit 1; }
-cp "$deb" "$clean/root/kirocrew-pod.deb"
+cp "$deb" "$clean/srv/kirocrew-pod.deb"
 rm -f "$clean/etc/resolv.conf" && cp -L /etc/resolv.conf "$clean/etc/resolv.conf"
 for file in /etc/apt/apt.conf.d/*proxy*; do [ ! -f "$file" ] || cp "$file" "$clean/etc/apt/apt.conf.d/"; done
 
 # The README's example: the lines that begin with a $ in the first block of "Use it".
-awk '/^## /{on = ($0 == "## Use it")} on && /^    \$ /{print substr($0, 7); seen = 1; next} on && seen && !/^    /{exit}' "$tree/README.md" >"$clean/root/example"
-[ "$(wc -l <"$clean/root/example")" -ge 5 ] && grep -q '^kirocrew-pod up demo' "$clean/root/example" || { echo "package: the README has no example"; exit 1; }
+awk '/^## /{on = ($0 == "## Use it")} on && /^    \$ /{print substr($0, 7); seen = 1; next} on && seen && !/^    /{exit}' "$tree/README.md" >"$clean/srv/example"
+[ "$(wc -l <"$clean/srv/example")" -ge 5 ] && grep -q '^kirocrew-pod up demo' "$clean/srv/example" || { echo "package: the README has no example"; exit 1; }
 
 # inside NETWORK COMMAND…: as PID 1 of the tree, which is the root of its mount namespace as on any machine (a chroot may make no user namespaces).
 inside() {
@@ -55,17 +55,17 @@ inside() {
 		pivot_root . mnt
 		cd /
 		umount -l /mnt
-		exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"
+		exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/srv LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"
 	' inside "$clean" "$@"
 }
 echo "== installed by apt"
 inside online /bin/sh -ec '
 	apt-get update -qq
-	apt-get install -y -qq /root/kirocrew-pod.deb >/root/apt.log 2>&1 || { tail -n 20 /root/apt.log; exit 1; }
-	apt-get install -y -qq --no-install-recommends python3 curl python3-pytest >/root/apt.log 2>&1 || { tail -n 20 /root/apt.log; exit 1; }
+	apt-get install -y -qq /srv/kirocrew-pod.deb >/srv/apt.log 2>&1 || { tail -n 20 /srv/apt.log; exit 1; }
+	apt-get install -y -qq --no-install-recommends python3 curl python3-pytest >/srv/apt.log 2>&1 || { tail -n 20 /srv/apt.log; exit 1; }
 	dpkg -s bubblewrap dbus-user-session git >/dev/null
 	useradd --create-home --shell /bin/bash ann
-	install -o ann /root/example /home/ann/example'
+	install -o ann /srv/example /home/ann/example'
 
 echo "== the README's example, as a plain user without network"
 inside offline su - ann -c '
@@ -99,9 +99,9 @@ inside offline su - ann -c '
 
 echo "== removed again"
 inside online /bin/sh -ec '
-	dpkg -L kirocrew-pod >/root/files
+	dpkg -L kirocrew-pod >/srv/files
 	apt-get purge -y -qq kirocrew-pod >/dev/null 2>&1
 	while read -r file; do
 		[ -d "$file" ] || [ ! -e "$file" ] || { echo "package: $file was left"; exit 1; }
-	done </root/files'
+	done </srv/files'
 echo "package: $(basename "$deb") is well"
