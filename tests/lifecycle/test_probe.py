@@ -329,12 +329,17 @@ class Probe(ServersTest):
         run.communicate()
         self.eventually(lambda: self.strangers() == before, what="the end of the server whose prober was killed")
         self.assertIn(living, self.left())
-        self.probe("s")
-        self.assertEqual(self.left(), [planted])
+        self.swept("s", [planted])
         owner.kill()
         owner.wait()
-        self.probe("s")
-        self.assertEqual(self.left(), [])
+        self.swept("s", [])
+
+    def swept(self, server, expected):
+        """A probe's sweep. A process that is ending shows neither words nor variables any more, and still keeps its scratch for a moment."""
+        def sweep():
+            self.assertEqual(self.probe(server)[server]["status"], "ok")
+            return sorted(self.left()) == sorted(expected)
+        self.eventually(sweep, what=f"that only {expected} is left")
 
     def test_X49_a_prober_that_is_killed_leaves_no_process_and_no_mount(self):
         self.pod_with()
@@ -353,8 +358,7 @@ class Probe(ServersTest):
             self.eventually(lambda: self.strangers() <= before, what="the end of all that a killed prober had started")
         with open("/proc/self/mountinfo") as text:
             self.assertEqual([line for line in text if self.dir in line], mounts)
-        self.assertEqual(self.probe("s")["s"]["status"], "ok")
-        self.assertEqual(self.left(), [])
+        self.swept("s", [])
         self.down("a")
         self.assert_no_residue(self.report["id"])
 
