@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/print.h"
 #include "cmd/screen.h"
@@ -128,7 +129,7 @@ static int look(const struct arguments *arguments, struct session *session, stru
 	int r = session_open(arguments->config, session, err);
 	session->context.crowd = outlook != NULL; /* one who listens to all is not to hear of all that happens elsewhere */
 	if (r == 0 && outlook)
-		r = outlook_open(session, outlook, err);
+		r = outlook_open(session, STDOUT_FILENO, outlook, err);
 	return r < 0 ? r : look_all(session, (struct look_options){0}, sights, err);
 }
 

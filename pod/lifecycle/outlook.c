@@ -22,7 +22,7 @@ static int watch_services(struct session *session, struct outlook *outlook, stru
 	return r;
 }
 
-int outlook_open(struct session *session, struct outlook *ret_outlook, struct err *err)
+int outlook_open(struct session *session, int output, struct outlook *ret_outlook, struct err *err)
 {
 	AUTO_OUTLOOK struct outlook outlook = OUTLOOK_NONE;
 	const struct pin *directories[] = {&session->root, &session->pods_dir};
@@ -31,6 +31,10 @@ int outlook_open(struct session *session, struct outlook *ret_outlook, struct er
 		outlook.directories = watch_directories(directories, 2, NULL);
 	if (outlook.directories >= 0)
 		r = watch_add(&outlook.watch, outlook.directories) < 0 ? err_code(err, -ENOMEM, "watch", NULL) : 0;
+	if (r == 0 && watch_is_pipe(output)) {
+		outlook.output = output;
+		r = watch_add(&outlook.watch, output) < 0 ? err_code(err, -ENOMEM, "watch", NULL) : 0;
+	}
 	if (r == 0)
 		r = watch_services(session, &outlook, err);
 	if (r < 0)
@@ -83,6 +87,8 @@ int outlook_await(struct session *session, const struct outlook *outlook, const 
 		int r = watch_await(&outlook->watch, until, err);
 		if (r != 1)
 			return r < 0 ? r : 0;
+		if (watch_has_no_reader(outlook->output))
+			return -EPIPE;
 		if (watch_is_readable(outlook->directories))
 			break;
 	}

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "fsops/cleanup.h"
 
@@ -39,4 +40,16 @@ bool watch_is_readable(int fd)
 {
 	struct pollfd polled = {.fd = fd, .events = POLLIN};
 	return fd >= 0 && poll(&polled, 1, 0) > 0;
+}
+
+bool watch_is_pipe(int fd)
+{
+	struct stat st;
+	return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
+bool watch_has_no_reader(int fd)
+{
+	struct pollfd polled = {.fd = fd};
+	return watch_is_pipe(fd) && poll(&polled, 1, 0) > 0 && (polled.revents & POLLERR);
 }

@@ -19,6 +19,9 @@ int watch_add(struct watch_set *watch, int fd); /* -ENOMEM */
 int watch_await(const struct watch_set *watch, struct deadline until, struct err *err);
 
 bool watch_is_readable(int fd);
+/* Of the end of a pipe that is written to: nobody reads it any more. False for anything else. */
+bool watch_has_no_reader(int fd);
+bool watch_is_pipe(int fd);
 
 /* An owned descriptor that is readable when something in these directories was made, moved, deleted or replaced, or one of them itself. -ENOTSUP here. */
 int watch_directories(const struct pin *const *directories, size_t count, struct err *err);

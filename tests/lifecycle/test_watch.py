@@ -100,7 +100,6 @@ class Watch(PlaneTest):
         watch = self.start("ls", "--watch", "--json")
         watch.stdout.readline()
         watch.stdout.close()
-        self.up("a", *SLEEP, flags=QUIET)
         self.assertEqual(watch.wait(15), 0)
         self.assertEqual(watch.stderr.read(), b"")
         watch.stderr.close()
