@@ -192,8 +192,10 @@ int channel_receive(int fd, struct deadline until, struct keeper_reply *ret_repl
 		ssize_t n = recv(fd, message, sizeof message, MSG_DONTWAIT | MSG_TRUNC);
 		if (n > 0)
 			return keeper_reply_decode(message, (size_t)n, ret_reply, err);
-		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		if (n == 0 || (n < 0 && (errno == ECONNRESET || errno == EPIPE)))
 			return err_set(err, -ECONNRESET, "keeper", NULL, "the keeper has gone");
+		if (n < 0 && errno != EAGAIN && errno != EINTR) /* says nothing of the keeper */
+			return err_code(err, -errno, "keeper", NULL);
 		if (deadline_passed(until))
 			return err_set(err, -ETIME, "keeper", NULL, "the keeper does not answer");
 		if (poll(&wanted, 1, deadline_poll_ms(until)) < 0 && errno != EINTR)
