@@ -6,11 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fsops/descriptor.h"
+
 void contain_child_close_others(int keep)
 {
 	if (keep > 0)
-		(void)syscall(SYS_close_range, 0U, (unsigned)keep - 1, 0U);
-	(void)syscall(SYS_close_range, (unsigned)keep + 1, ~0U, 0U);
+		descriptor_close_range(0, (unsigned)keep - 1);
+	descriptor_close_range((unsigned)keep + 1, ~0U);
 }
 
 int contain_child_watch(pid_t child)

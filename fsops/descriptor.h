@@ -28,3 +28,6 @@ int descriptor_reopen(int path_fd, int flags);
 
 /* "a directory", "a FIFO", … */
 const char *mode_type_text(mode_t mode);
+
+/* Linux. Closes all from `first` to `last`, one by one where close_range(2) is missing or fails: then none from 65536 on. */
+void descriptor_close_range(unsigned first, unsigned last);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -12,6 +13,7 @@
 
 #include "fsops/cleanup.h"
 
+#define DESCRIPTORS_MOST 65536 /* as spawn_child.c has it */
 #ifndef STATX_MNT_ID
 #define STATX_MNT_ID 0x1000U
 #endif
@@ -80,4 +82,15 @@ int descriptor_reopen(int path_fd, int flags)
 	if (fd >= 0)
 		return fd;
 	return errno == ENOENT || errno == ENOTDIR ? -EOPNOTSUPP : -errno;
+}
+
+void descriptor_close_range(unsigned first, unsigned last)
+{
+	struct rlimit limit = {.rlim_cur = 1024};
+	if (syscall(SYS_close_range, first, last, 0U) == 0)
+		return;
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	rlim_t end = limit.rlim_cur < DESCRIPTORS_MOST ? limit.rlim_cur : DESCRIPTORS_MOST;
+	for (unsigned fd = first; fd < end && fd <= last; fd++)
+		(void)close((int)fd);
 }

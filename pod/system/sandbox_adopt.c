@@ -3,12 +3,12 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "fsops/cleanup.h"
+#include "fsops/descriptor.h"
 #include "fsops/file.h"
 #include "pod/system/process.h"
 #include "pod/system/sandbox_parts.h"
@@ -22,12 +22,7 @@ static void let_go_of_descriptors(void)
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int i = 0; i < 3; i++)
 		(void)dup2(null, i);
-	struct rlimit limit = {.rlim_cur = 1024};
-	if (syscall(SYS_close_range, 3U, ~0U, 0U) == 0)
-		return;
-	(void)getrlimit(RLIMIT_NOFILE, &limit);
-	for (int fd = 3, end = limit.rlim_cur > 65536 ? 65536 : (int)limit.rlim_cur; fd < end; fd++)
-		(void)close(fd);
+	descriptor_close_range(3, ~0U);
 }
 
 /* Until the command or the caller has ended. The command's exit status as a shell tells it. */
