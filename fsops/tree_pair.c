@@ -147,12 +147,12 @@ bool tree_pair_await(struct tree_pair *pair, enum tree_side giver, const struct 
 	return busy;
 }
 
-void tree_pair_done(struct tree_pair *pair, struct tree_gift *gift, const struct tree_left *left)
+void tree_pair_done(struct tree_pair *pair, struct tree_gift *gift, bool stays, const struct tree_left *left)
 {
 	close_quietly(gift->at.fd);
 	(void)pthread_mutex_lock(&pair->lock);
 	gift->from->gifts--;
-	gift->from->gift_left |= left->count > 0;
+	gift->from->gift_left |= stays;
 	pair->given[gift->giver]--;
 	tree_left_add(&pair->left, left);
 	(void)pthread_cond_broadcast(&pair->changed);

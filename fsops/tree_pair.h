@@ -30,7 +30,8 @@ void tree_pair_end(struct tree_pair *pair, struct tree_left *left);
 bool tree_pair_give(struct tree_pair *pair, enum tree_side giver, const struct pin *at, struct level *from, const char *name, const char *path);
 /* Returns when everything given from `from` (NULL: by `giver`) is done, or true with something to do meanwhile, and then has to be called again. */
 bool tree_pair_await(struct tree_pair *pair, enum tree_side giver, const struct level *from, struct tree_gift *ret_gift);
-void tree_pair_done(struct tree_pair *pair, struct tree_gift *gift, const struct tree_left *left);
+/* `stays`: the giver need not try it again. What was left of it is counted here. */
+void tree_pair_done(struct tree_pair *pair, struct tree_gift *gift, bool stays, const struct tree_left *left);
 /* Everything left is going to be met again. */
 void tree_pair_forget_left(struct tree_pair *pair);
 

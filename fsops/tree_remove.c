@@ -34,6 +34,7 @@ struct remover {
 	struct tree_pair *pair; /* NULL: alone */
 	enum tree_side side;
 	bool outermost;
+	bool stays; /* afterwards: the entry is still there, because of something left that it or the other has counted */
 	char path[sizeof((struct tree_left *)0)->named[0].path]; /* of the current level, relative to where it began, cut at the end */
 };
 
@@ -168,7 +169,7 @@ static bool give(struct remover *r, const char *name)
 	struct pin here = window_pin(r->w);
 	struct level *level = window_here(r->w);
 	char path[sizeof r->path];
-	if (!r->pair)
+	if (!r->pair || r->w->depth == 0) /* what was begun here is not passed on */
 		return false;
 	(void)snprintf(path, sizeof path, "%.*s", level->path_len, r->path);
 	return tree_pair_give(r->pair, r->side, &here, level, name, path);
@@ -351,6 +352,7 @@ static int remove_in(struct remover *r, const struct pin *at, const char *name)
 	if (code == 0) {
 		work(r);
 		settle_gifts(r, NULL);
+		r->stays = window_here(w)->left || r->left.count;
 	}
 	return code;
 }
@@ -366,8 +368,9 @@ static void remove_gift(struct remover *r, enum tree_side side, struct tree_pair
 		size_t len = strnlen(gift->path, sizeof gift->path);
 		(void)snprintf(one.named[0].path, sizeof one.named[0].path, "%s%s%s", gift->path, len ? "/" : "", gift->name);
 		tree_left_add(&other.left, &one);
+		other.stays = true;
 	}
-	tree_pair_done(r->pair, gift, &other.left);
+	tree_pair_done(r->pair, gift, other.stays, &other.left);
 }
 
 static void assist(void *context, enum tree_side side, struct tree_gift *gift)

@@ -147,7 +147,7 @@ static int make_home(struct ascent *a, struct err *err)
 	r = directory_identity(&home, a->spec.home_identity, err);
 	if (r == 0)
 		r = directory_identity(&a->session->root, a->spec.root_identity, err);
-	return r;
+	return r < 0 ? r : write_record_unsynced(a, err);
 }
 
 /* Before the pod begins to run, so that there is no moment in which nobody watches. */
@@ -468,12 +468,12 @@ static int ascend(struct ascent *a, const struct pod_facts *facts, const struct 
 	(void)snprintf(a->report->id, sizeof a->report->id, "%s", a->spec.id);
 	if (r == 0)
 		r = quiet_unit(a, facts, err);
-	if (r == 0 && plan->fresh)
-		r = make_home(a, err);
-	if (r == 0)
+	if (r == 0) /* first: a home without a record would belong to nobody */
 		r = record_intent(a, err);
 	if (r == 0)
 		r = guard(a, err);
+	if (r == 0 && plan->fresh)
+		r = make_home(a, err);
 	if (r == 0)
 		r = climb(a, err);
 	if (r == 0)
