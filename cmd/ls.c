@@ -64,13 +64,14 @@ static bool strangers_are_chosen(const struct choice *choice)
 
 static void print_array(const struct session *session, const struct sights *sights, const struct choice *choice)
 {
-	struct json *array = json_new_array();
-	for (size_t i = 0; array && i < sights->n; i++)
+	AUTO_JSON_LINE struct json_line line;
+	json_line_begin(&line);
+	for (size_t i = 0; i < sights->n; i++)
 		if (is_chosen(choice, &sights->v[i]))
-			(void)json_append(array, sight_json(session, &sights->v[i]));
-	for (size_t i = 0; array && strangers_are_chosen(choice) && i < sights->stranger_count; i++)
-		(void)json_append(array, stranger_json(session, sights->strangers[i]));
-	print_json(array);
+			json_line_add(&line, sight_json(session, &sights->v[i]));
+	for (size_t i = 0; strangers_are_chosen(choice) && i < sights->stranger_count; i++)
+		json_line_add(&line, stranger_json(session, sights->strangers[i]));
+	json_line_print(&line);
 }
 
 static int fill_table(const struct sights *sights, const struct choice *choice, struct table *table, struct err *err)

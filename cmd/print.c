@@ -45,6 +45,39 @@ void print_json(struct json *json)
 	remember(puts(text) < 0);
 }
 
+void json_line_begin(struct json_line *line)
+{
+	*line = (struct json_line){0};
+	line->stream = open_memstream(&line->text, &line->len);
+	line->lost = !line->stream || putc('[', line->stream) < 0;
+}
+
+void json_line_add(struct json_line *line, struct json *item)
+{
+	AUTO_JSON struct json *owned = item;
+	AUTO_FREE char *text = owned && !json_lost_something() && !line->lost ? json_dump(owned, 0) : NULL;
+	line->lost = !text || (line->count++ && putc(',', line->stream) < 0) || fputs(text, line->stream) < 0;
+}
+
+void json_line_print(struct json_line *line)
+{
+	if (line->stream) {
+		line->lost |= fputs("]\n", line->stream) < 0;
+		line->lost |= fclose(line->stream) != 0;
+		line->stream = NULL;
+	}
+	if (line->lost)
+		errno = ENOMEM;
+	remember(line->lost || fputs(line->text, stdout) < 0);
+}
+
+void json_line_free(struct json_line *line)
+{
+	if (line->stream)
+		(void)fclose(line->stream);
+	free(line->text);
+}
+
 static void line_to_stderr(const char *head, const char *bytes, size_t len)
 {
 	char safe[8192];

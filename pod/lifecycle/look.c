@@ -62,6 +62,17 @@ static int drop_home_of_another(struct session *session, struct pod_facts *facts
 	return r;
 }
 
+static int look_note(struct session *session, struct pod_facts *facts, struct err *err)
+{
+	AUTO_FREE struct note *note = malloc(sizeof *note);
+	if (!note)
+		return err_code(err, -ENOMEM, "note", facts->name.text);
+	int r = note_load(&session->pods_dir, &facts->name, note, err);
+	if (r == 0 && note->kind != NOTE_ABSENT)
+		facts->note = TAKE_PTR(note);
+	return r;
+}
+
 /* What is on disk. */
 static int look_disk(struct session *session, unsigned traces, struct pod_facts *facts, struct err *err)
 {
@@ -70,7 +81,7 @@ static int look_disk(struct session *session, unsigned traces, struct pod_facts 
 	facts->unit_file = traces & (TRACE_SOCKET | TRACE_PLIST);
 	int r = 0;
 	if (traces & TRACE_NOTE)
-		r = note_load(&session->pods_dir, &facts->name, &facts->note, err);
+		r = look_note(session, facts, err);
 	if (r == 0 && (traces & TRACE_HOME))
 		r = home_look(&session->root, &facts->name, facts->spec.home_identity, facts->record_kind != RECORD_ABSENT, &facts->home,
 			      &facts->home_made, err);

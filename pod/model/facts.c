@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "pod/model/refusal.h"
@@ -21,6 +22,8 @@ const char *pod_state_name(enum pod_state state)
 void pod_facts_free(struct pod_facts *facts)
 {
 	spec_free(&facts->spec);
+	free(facts->note);
+	facts->note = NULL;
 }
 
 bool pod_is_alive(enum pod_state state)
@@ -36,12 +39,12 @@ static bool unit_is_dead(const struct unit_state *unit)
 bool pod_exists(const struct pod_facts *facts)
 {
 	return facts->record_kind != RECORD_ABSENT || facts->home != HOME_ABSENT || facts->retired || facts->unit_file ||
-	       facts->note.kind != NOTE_ABSENT || facts->unit.active > UNIT_INACTIVE;
+	       facts->note || facts->unit.active > UNIT_INACTIVE;
 }
 
 bool pod_is_stranger(const struct pod_facts *facts)
 {
-	bool only_a_name = facts->record_kind == RECORD_ABSENT && !facts->retired && !facts->unit_file && facts->note.kind == NOTE_ABSENT &&
+	bool only_a_name = facts->record_kind == RECORD_ABSENT && !facts->retired && !facts->unit_file && !facts->note &&
 			   facts->unit.active <= UNIT_INACTIVE;
 	return only_a_name && (facts->home == HOME_NOT_A_POD || facts->home == HOME_ODD);
 }
@@ -139,8 +142,8 @@ static enum pod_state dead(const struct pod_facts *facts, const struct reason *r
 {
 	char end[200];
 	describe_end(&facts->unit, end, sizeof end);
-	if (facts->note.kind != NOTE_ABSENT)
-		return say(reason, POD_REFUSED, "%s", *facts->note.sentence ? facts->note.sentence : "refused; the note is empty");
+	if (facts->note)
+		return say(reason, POD_REFUSED, "%s", *facts->note->sentence ? facts->note->sentence : "refused; the note is empty");
 	if (facts->unit.active != UNIT_ABSENT && ended_terminally(&facts->unit))
 		return say(reason, POD_REFUSED, "refused with status %d; no note could be written", facts->unit.status);
 	if (facts->held_by)

@@ -90,7 +90,7 @@ struct pod_facts {
 	int64_t left_ms;   /* of its time, INT64_MAX without one */
 	bool overdue;      /* runs for longer than the health budget */
 	pid_t held_by;     /* a process without a unit that has the home open, 0 none or not looked for */
-	struct note note;  /* last: it is large, and seldom touched */
+	struct note *note; /* NULL: there is none. Owned */
 };
 void pod_facts_free(struct pod_facts *facts);
 
