@@ -1,8 +1,10 @@
 #include "pod/lifecycle/down.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "pod/lifecycle/look.h"
 #include "pod/lifecycle/progress.h"
@@ -104,13 +106,19 @@ static void drop_lookers(const struct session *session, struct process_list *hol
 	holders->n = kept;
 }
 
+static bool bears_no_permission(const struct pin *root, const char *entry)
+{
+	struct stat st;
+	return fstatat(root->fd, entry, &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & S_IRWXU) != S_IRWXU;
+}
+
 /* 1: it is open. 0: there is none, or one without permission bits: nobody but root can have entered it, and it is repaired when it is deleted. */
 static int open_home(struct descent *d, struct pin *ret_home, struct err *err)
 {
 	struct err why = {0};
 	const char *entry = pod_home_entry(d->facts);
 	int r = entry ? pin_child(&d->session->root, entry, ret_home, &why) : -ENOENT;
-	if (r == -ENOENT || r == -EACCES)
+	if (r == -ENOENT || (r == -EACCES && bears_no_permission(&d->session->root, entry)))
 		return 0;
 	if (r < 0) {
 		*err = why;

@@ -24,10 +24,14 @@ BUGS = (
 class PlantedStage(Stage):
     tool, deadline, patience = os.path.join(FAULT, "planted"), 2, 1
 
+    def __init__(self, bug):
+        super().__init__(PLANTED=bug)
+        self.env["HOME"] = self.home
+
 
 def violations_of(bug, runs, word=None):
     series = runs(Up, "control", runs.kinds[0])
-    series.make_stage, series.quiet, series.until = (lambda: PlantedStage(PLANTED=bug)), True, word
+    series.make_stage, series.quiet, series.until = (lambda: PlantedStage(bug)), True, word
     tally = Tally(series.row)
     series.run(tally)
     return tally

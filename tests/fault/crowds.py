@@ -79,9 +79,9 @@ def soak(cycles):
     tally = Tally("soak")
     with Stage() as stage:
         systemd = stage.env["KIROCREW_POD_BACKEND"] == "systemd"
-        before_units = len(units()) if systemd else 0
         stage.other = "kept"
         stage.settled()
+        before_units = len(units()) if systemd else 0 # from here on: systemd keeps a slice for each template that it has once run
         kept = stage.run("up", "kept", "--json", "--", *SERVE).json
         keeper = None if systemd else keeper_of(kept["pid"])
         stage.sight()

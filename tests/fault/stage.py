@@ -313,18 +313,18 @@ class Stage:
             if done.status:
                 raise RuntimeError(f"not even without a fault: {done}")
 
-    def _lose_unit(self):
+    def _lose_unit(self, name):
         prefix = self.env["KIROCREW_POD_UNIT_PREFIX"]
-        for words in (("stop", f"{prefix}@a.service"), ("daemon-reload",)):
+        for words in (("stop", f"{prefix}@{name}.service"), ("daemon-reload",)):
             subprocess.run(["systemctl", "--user", *words], check=True, stderr=subprocess.PIPE)
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(UNITS, f"{prefix}@.service"))
         self.settles()
 
-    def lost_keeper(self, pid):
+    def lost_keeper(self, pid, name="a"):
         """The keeper above this payload is killed, and with it everything that it started; or the unit ends and is not known any more."""
         if self.systemd:
-            self._lose_unit()
+            self._lose_unit(name)
             return
         with open(f"/proc/{pid}/stat") as text:
             keeper = int(text.read().rpartition(")")[2].split()[1])

@@ -42,7 +42,7 @@ class MountedStage(Stage):
     def old_pod(self):
         """A pod of earlier days, whose keeper is lost; its record must survive whatever comes."""
         done = self.run("up", "old", "--json", "--health", "none", "--", "/bin/sleep", "100000")
-        self.lost_keeper(done.json["pid"])
+        self.lost_keeper(done.json["pid"], "old")
         with open(os.path.join(self.pods_dir, "old.env"), "rb") as record:
             self.record = record.read()
 
