@@ -160,24 +160,42 @@ static int ask_for_start(struct embedded *e, const struct pod_name *name, struct
 	}
 }
 
+/* One that answers, or one that is made. */
+static int start_once(struct embedded *e, const struct pod_name *name, struct deadline until, struct keeper_reply *ret_reply, struct err *err)
+{
+	struct err why = {0};
+	int r = ask_for_start(e, name, until, ret_reply, &why);
+	if (r == -ENOENT || r == -ENOTSOCK || r == -EPERM) {
+		r = channel_clean(embedded_pods_dir(e), name, err);
+		return r < 0 ? r : make_keeper(e, name, until, ret_reply, err);
+	}
+	if (r < 0 && err)
+		*err = why;
+	return r;
+}
+
 int embedded_start(struct service *service, const struct service_unit *unit, struct deadline until, struct err *err)
 {
 	struct embedded *e = embedded_of(service);
 	const struct pin *pods_dir = embedded_pods_dir(e);
 	struct keeper_reply reply = {0};
-	struct err why = {0};
+	struct backoff backoff = {0};
 	if (!pods_dir)
 		return err_set(err, -ENOENT, "keeper", unit->name->text, "there is no pods dir");
-	int r = ask_for_start(e, unit->name, until, &reply, &why);
-	if (r == -ENOENT || r == -ENOTSOCK || r == -EPERM) {
-		r = channel_clean(pods_dir, unit->name, err);
-		if (r == 0)
-			r = make_keeper(e, unit->name, until, &reply, err);
-	} else if (r < 0 && err) {
-		*err = why;
+	for (;;) {
+		struct err why = {0};
+		int r = start_once(e, unit->name, until, &reply, &why);
+		/* The keeper of a killed `up` was under way, and had its name before ours: it is asked, or outlived. */
+		bool forestalled = r == -EADDRINUSE || (r == 0 && reply.answer == KEEPER_SAYS_NO && reply.code == -EEXIST);
+		if (r < 0 && (!forestalled || deadline_passed(until))) {
+			if (err)
+				*err = why;
+			return r;
+		}
+		if (!forestalled || deadline_passed(until))
+			break;
+		backoff_sleep(&backoff, until);
 	}
-	if (r < 0)
-		return r;
 	if (reply.answer != KEEPER_SAYS_STATE)
 		return err_set(err, reply.code ? reply.code : -EIO, "keeper", unit->name->text, "%s", reply.text);
 	embedded_forget_watch(e);
