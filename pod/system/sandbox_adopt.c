@@ -31,8 +31,10 @@ static int supervise(pid_t command, const sigset_t *signals)
 	for (;;) {
 		siginfo_t what;
 		int status;
-		if (sigwaitinfo(signals, &what) == SIGTERM)
+		if (sigwaitinfo(signals, &what) == SIGTERM) {
+			(void)kill(command, SIGKILL); /* not waited for yet, so its number is its own: this needs no pidfd */
 			return 128 + SIGTERM;
+		}
 		for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
 			if (pid == command)
 				return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
