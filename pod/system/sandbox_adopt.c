@@ -50,12 +50,29 @@ static bool anybody_left(void)
 	return waitid(P_ALL, 0, &what, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
+/* What is left where no pidfd could be had. A child that was not waited for has its number for itself, and who loses its parent becomes one. */
+static void end_children(void)
+{
+	struct deadline until = deadline_in_ms(KILL_MS);
+	struct backoff backoff = {0};
+	while (anybody_left() && !deadline_passed(until)) {
+		AUTO_PROCESSES struct process_list all = {0};
+		(void)process_scan(&all, NULL);
+		for (size_t i = 0; i < all.n; i++)
+			if (all.v[i].parent == getpid())
+				(void)kill(all.v[i].pid, SIGKILL);
+		backoff_sleep(&backoff, until);
+	}
+}
+
 static void end_all(void)
 {
 	struct unit_group below = {.tree = getpid()};
 	struct process_list left = {0};
-	if (anybody_left())
-		(void)group_kill(&below, deadline_in_ms(KILL_MS), &left, NULL);
+	if (!anybody_left())
+		return;
+	(void)group_kill(&below, deadline_in_ms(KILL_MS), &left, NULL);
+	end_children();
 }
 
 static _Noreturn void adopt(const struct spawn *command, int report, pid_t caller)
