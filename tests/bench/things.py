@@ -29,15 +29,19 @@ def make_pods(here, count):
 
 
 def listed(here, name, count):
-    wall, cpu = [], []
+    wall, cpu, table = [], [], []
     for turn in range(here.rounds + 1):
         found = []
         wall.append(timed(lambda: found.append(here.pod("ls", "--json"))))
         if found[0].count('"name":') != count:
             raise CannotRun(f"ls lists {found[0].count(chr(34) + 'name' + chr(34) + ':')} pods, not {count}")
+        table.append(timed(lambda: found.append(here.pod("ls"))))
+        if found[1].count("\n") != count + 1:
+            raise CannotRun(f"ls prints {found[1].count(chr(10))} lines for {count} pods")
         cpu.append(cpu_of(lambda: here.pod("ls", "--json")))
-    yield name, "ms", wall[1:]
-    yield f"  {name}, processor time", "ms", cpu[1:]
+    yield name, "ms", table[1:]
+    yield f"  {name}, --json", "ms", wall[1:]
+    yield f"  {name}, --json, processor time", "ms", cpu[1:]
 
 
 def ls(here):
