@@ -154,7 +154,7 @@ def check_whole(stage):
 
 
 def power_cuts(step):
-    """Rows as above. The hook stops the file system exactly before the n-th changing call; what was not synced by then is lost."""
+    """X53, rows as above. The hook stops the file system exactly before the n-th changing call; what was not synced by then is lost."""
     hook = "exec python3 -c 'import fcntl, os, sys; fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), %d, %r)' " % (FS_IOC_SHUTDOWN, WITHOUT_LOG_FLUSH)
     for verb, words in (("up", UP), ("down", ("down", "a", "--stop-secs", "2"))):
         tally = Tally(verb)
@@ -170,7 +170,7 @@ def power_cuts(step):
                 n = 1
                 while power_cut(stage, tally, verb, words, hook, n):
                     n += step
-        yield f"power cut: {verb}", tally
+        yield f"X53 power cut: {verb}", tally
 
 
 def power_cut(stage, tally, verb, words, hook, n):
