@@ -230,7 +230,7 @@ static bool read_top_again(struct remover *r)
 	/* What was left is met and named again. */
 	r->again = false;
 	r->left.count = 0;
-	if (r->pair)
+	if (r->pair && r->outermost) /* what the other has left elsewhere is not met again by who only helps */
 		tree_pair_forget_left(r->pair);
 	window_here(r->w)->left = window_here(r->w)->gift_left = false;
 	window_here(r->w)->tries = 0;
