@@ -493,7 +493,7 @@ static int up_locked(struct ascent *a, struct err *err)
 {
 	AUTO_SIGHT struct sight sight = {0};
 	struct up_plan plan;
-	int r = look_one(a->session, &a->request->name, (struct look_options){.mute = true}, &sight, err);
+	int r = look_one(a->session, &a->request->name, (struct look_options){.mute = !a->request->only_new}, &sight, err);
 	if (r == 0) /* first: that no manager is there says more than that the unit could not be asked */
 		r = choose_service(a, sight.facts.spec.backend, err);
 	if (r == 0)
