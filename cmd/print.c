@@ -33,6 +33,18 @@ void print_text(const char *bytes, size_t len)
 	remember(fwrite(safe, 1, n, stdout) != n);
 }
 
+void print_escaped(const char *bytes, size_t len)
+{
+	remember(fwrite(bytes, 1, len, stdout) != len);
+}
+
+void print_blanks(size_t count)
+{
+	static const char blanks[] = "                                ";
+	for (size_t most = sizeof blanks - 1; count; count -= count < most ? count : most)
+		print_escaped(blanks, count < most ? count : most);
+}
+
 void print_json(struct json *json)
 {
 	AUTO_JSON struct json *owned = json;

@@ -10,6 +10,8 @@
 
 __attribute__((format(printf, 1, 2))) void print_out(const char *format, ...);
 void print_text(const char *bytes, size_t len);        /* escaped, to stdout */
+void print_escaped(const char *bytes, size_t len);     /* to stdout, of text that is escaped already */
+void print_blanks(size_t count);
 void print_json(struct json *json);                    /* takes it; one line; NULL: out of memory */
 /* A JSON array of many objects on one line, each of which is dropped once it is text; printed whole or not at all. */
 struct json_line {

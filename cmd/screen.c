@@ -40,7 +40,12 @@ static size_t print_cell(size_t blanks, const char *text, size_t width, bool rig
 	size_t bytes = cut ? text_fit(text, width - 1) : strlen(text), pad = cut ? 0 : width - columns;
 	if (!*text)
 		return blanks + pad;
-	print_out("%*s%s%.*s%s%s", (int)(blanks + (right ? pad : 0)), "", tone, (int)bytes, text, cut ? ELLIPSIS : "", *tone ? "\033[m" : "");
+	print_blanks(blanks + (right ? pad : 0));
+	if (*tone)
+		print_out("%s", tone);
+	print_escaped(text, bytes);
+	if (cut || *tone)
+		print_out("%s%s", cut ? ELLIPSIS : "", *tone ? "\033[m" : "");
 	return right ? 0 : pad;
 }
 
@@ -52,7 +57,7 @@ static void print_row(const struct table *table, const size_t *widths, char *con
 			const struct table_column *column = &table->columns[c];
 			blanks = print_cell(blanks, cells[c], widths[c], column->right, column->toned ? tone : "") + TABLE_GAP;
 		}
-	print_out("\n");
+	print_escaped("\n", 1);
 }
 
 void table_print(const struct table *table, const struct screen *screen, bool cut, size_t rows)

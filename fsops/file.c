@@ -38,7 +38,7 @@ static int read_whole(int fd, size_t hint, size_t max, char **ret_bytes, size_t 
 	size_t len = 0, room = 0;
 	for (size_t got = 1; got;) {
 		if (len == room) {
-			size_t wanted = room ? room * 2 : (hint < READ_FIRST ? READ_FIRST : hint + 1);
+			size_t wanted = room ? room * 2 : (hint ? hint + 1 : READ_FIRST);
 			room = wanted > max ? max + 1 : wanted;
 			char *bigger = realloc(bytes, room + 1);
 			if (!bigger)
@@ -60,18 +60,31 @@ static int read_whole(int fd, size_t hint, size_t max, char **ret_bytes, size_t 
 	return 0;
 }
 
-int file_read(const struct pin *at, const char *name, size_t max, char **ret_bytes, size_t *ret_len, struct err *err)
+/* `fd` may be an error, which was told already. */
+static int read_opened(int fd, const struct stat *st, const char *name, size_t max, char **ret_bytes, size_t *ret_len, struct err *err)
 {
-	if (max > SIZE_MAX / 4)
-		return err_set(err, -EINVAL, "read", name, "the limit is out of range");
-	struct stat st;
-	AUTO_CLOSE int fd = regular_open(at, name, O_RDONLY, &st, err);
 	if (fd < 0)
 		return fd;
-	int r = (uintmax_t)st.st_size > max ? -EFBIG : read_whole(fd, (size_t)st.st_size, max, ret_bytes, ret_len);
+	if (max > SIZE_MAX / 4)
+		return err_set(err, -EINVAL, "read", name, "the limit is out of range");
+	int r = (uintmax_t)st->st_size > max ? -EFBIG : read_whole(fd, (size_t)st->st_size, max, ret_bytes, ret_len);
 	if (r == -EFBIG)
 		return err_set(err, r, "read", name, "it holds more than %zu bytes", max);
 	return r < 0 ? err_code(err, r, "read", name) : 0;
+}
+
+int file_read(const struct pin *at, const char *name, size_t max, char **ret_bytes, size_t *ret_len, struct err *err)
+{
+	struct stat st;
+	AUTO_CLOSE int fd = regular_open(at, name, O_RDONLY, &st, err);
+	return read_opened(fd, &st, name, max, ret_bytes, ret_len, err);
+}
+
+int file_read_listed(const struct pin *at, const char *name, size_t max, char **ret_bytes, size_t *ret_len, struct err *err)
+{
+	struct stat st;
+	AUTO_CLOSE int fd = regular_open_listed(at, name, O_RDONLY, &st, err);
+	return read_opened(fd, &st, name, max, ret_bytes, ret_len, err);
 }
 
 int file_read_path(const char *path, size_t max, char **ret_bytes, size_t *ret_len, struct err *err)

@@ -12,6 +12,10 @@
  * socket, directory, device); -EFBIG more than max bytes. A FIFO is never waited for and a device never opened for reading. */
 int file_read(const struct pin *at, const char *name, size_t max, char **ret_bytes, size_t *ret_len, struct err *err);
 
+/* The same of a name that readdir(3) has just told to be a regular file: it is opened at once and judged afterwards. Only who puts a FIFO there
+ * in between has it opened, which waits for nobody. */
+int file_read_listed(const struct pin *at, const char *name, size_t max, char **ret_bytes, size_t *ret_len, struct err *err);
+
 /* The same for an absolute path whose parent is resolved once. */
 int file_read_path(const char *path, size_t max, char **ret_bytes, size_t *ret_len, struct err *err);
 

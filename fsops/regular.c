@@ -21,24 +21,43 @@ static int open_judged(const struct pin *at, const char *name, int flags, int he
 	return st.st_dev == judged->st_dev && st.st_ino == judged->st_ino ? take_fd(&again) : -ESTALE;
 }
 
+static int judge(int fd, const char *name, struct stat *ret_stat, struct err *err)
+{
+	if (fstat(fd, ret_stat) < 0)
+		return err_code(err, -errno, "open", name);
+	if (S_ISLNK(ret_stat->st_mode))
+		return err_set(err, -ELOOP, "open", name, "it is a link, which is not followed here");
+	if (!S_ISREG(ret_stat->st_mode))
+		return err_set(err, -EINVAL, "open", name, "it is %s, not a regular file", mode_type_text(ret_stat->st_mode));
+	return 0;
+}
+
 int regular_open(const struct pin *at, const char *name, int flags, struct stat *ret_stat, struct err *err)
 {
 	AUTO_CLOSE int held = pin_open_file(at, name, O_PATH_ITSELF, 0, err);
 	if (held < 0)
 		return held;
 	struct stat st;
-	if (fstat(held, &st) < 0)
-		return err_code(err, -errno, "open", name);
-	if (S_ISLNK(st.st_mode))
-		return err_set(err, -ELOOP, "open", name, "it is a link, which is not followed here");
-	if (!S_ISREG(st.st_mode))
-		return err_set(err, -EINVAL, "open", name, "it is %s, not a regular file", mode_type_text(st.st_mode));
+	int r = judge(held, name, &st, err);
+	if (r < 0)
+		return r;
 	int fd = open_judged(at, name, flags, held, &st);
 	if (fd < 0)
 		return err_code(err, fd, "open", name);
 	if (ret_stat)
 		*ret_stat = st;
 	return fd;
+}
+
+int regular_open_listed(const struct pin *at, const char *name, int flags, struct stat *ret_stat, struct err *err)
+{
+	AUTO_CLOSE int fd = pin_open_file(at, name, flags | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, 0, NULL);
+	struct stat st;
+	if (fd < 0 || judge(fd, name, &st, NULL) < 0)
+		return regular_open(at, name, flags, ret_stat, err); /* it has become something else: judged before it is opened, like any other */
+	if (ret_stat)
+		*ret_stat = st;
+	return take_fd(&fd);
 }
 
 int regular_create(const struct pin *at, const char *name, mode_t mode, struct err *err)

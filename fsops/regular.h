@@ -10,6 +10,9 @@
 /* A descriptor or -errno: -ELOOP a link, -EINVAL another type, -ENOENT. `flags`: O_RDONLY or O_RDWR. *ret_stat may be NULL. */
 int regular_open(const struct pin *at, const char *name, int flags, struct stat *ret_stat, struct err *err);
 
+/* The same where readdir(3) has just told that it is a regular file: opened, and judged then. */
+int regular_open_listed(const struct pin *at, const char *name, int flags, struct stat *ret_stat, struct err *err);
+
 /* A new regular file, O_CREAT | O_EXCL, open for writing, whose mode is settled before it holds a byte. -EEXIST. */
 int regular_create(const struct pin *at, const char *name, mode_t mode, struct err *err);
 

@@ -34,17 +34,21 @@ void sights_free(struct sights *sights)
 	*sights = (struct sights){0};
 }
 
-static void look_record(struct session *session, struct pod_facts *facts)
+static int look_record(struct session *session, unsigned traces, struct pod_facts *facts, struct err *err)
 {
 	AUTO_RECORD struct record record = {0};
 	struct err why = {0};
-	int r = session->pods_dir.fd < 0 ? -ENOENT : record_load(&session->pods_dir, &facts->name, &record, &why);
+	int r = session->pods_dir.fd < 0	   ? -ENOENT
+		: traces & TRACE_LISTED ? record_load_listed(&session->pods_dir, &facts->name, &record, &why)
+					: record_load(&session->pods_dir, &facts->name, &record, &why);
 	if (r == 0)
 		r = spec_from_record(&record, &facts->spec, &why);
 	facts->record_kind = r == 0 ? RECORD_GOOD : r == -ENOENT ? RECORD_ABSENT : RECORD_BAD;
-	if (facts->record_kind == RECORD_BAD)
-		(void)snprintf(facts->record_error, sizeof facts->record_error, "%.120s: %.130s", why.subject, why.text);
 	facts->port = facts->spec.port ? facts->spec.port : port_preferred(&session->around.plane, &facts->name);
+	bool lost = facts->record_kind == RECORD_BAD && asprintf(&facts->record_error, "%.120s: %.130s", why.subject, why.text) < 0;
+	if (lost)
+		facts->record_error = NULL;
+	return lost ? err_code(err, -ENOMEM, "record", facts->name.text) : 0;
 }
 
 /* A record can be forged, or copied by hand: the home of a pod that has a record of its own is not taken for a moved one of this pod. */
@@ -57,8 +61,10 @@ static int drop_home_of_another(struct session *session, struct pod_facts *facts
 	if (!named || strcmp(name.text, facts->name.text) == 0)
 		return 0;
 	int r = plane_probe(&session->root, &session->pods_dir, session->around.plane.prefix, &name, &traces, err);
-	if (r == 0 && (traces & TRACE_RECORD))
-		*facts->home_moved = '\0';
+	if (r == 0 && (traces & TRACE_RECORD)) {
+		free(facts->home_moved);
+		facts->home_moved = NULL;
+	}
 	return r;
 }
 
@@ -76,19 +82,18 @@ static int look_note(struct session *session, struct pod_facts *facts, struct er
 /* What is on disk. */
 static int look_disk(struct session *session, unsigned traces, struct pod_facts *facts, struct err *err)
 {
-	look_record(session, facts);
+	int r = look_record(session, traces, facts, err);
 	facts->retired = traces & (TRACE_RETIRED | TRACE_FAREWELL);
 	facts->unit_file = traces & (TRACE_SOCKET | TRACE_PLIST);
-	int r = 0;
-	if (traces & TRACE_NOTE)
+	if (r == 0 && (traces & TRACE_NOTE))
 		r = look_note(session, facts, err);
 	if (r == 0 && (traces & TRACE_HOME))
 		r = home_look(&session->root, &facts->name, facts->spec.home_identity, facts->record_kind != RECORD_ABSENT, &facts->home,
 			      &facts->home_made, err);
 	bool elsewhere = facts->home == HOME_ABSENT || facts->home == HOME_REPLACED;
 	if (r == 0 && elsewhere && *facts->spec.home_identity && session->root.fd >= 0)
-		r = home_find(&session->root, facts->spec.home_identity, facts->home_moved, err);
-	if (r == 0 && *facts->home_moved)
+		r = home_find(&session->root, facts->spec.home_identity, &facts->home_moved, err);
+	if (r == 0 && facts->home_moved)
 		r = drop_home_of_another(session, facts, err);
 	return r;
 }

@@ -11,6 +11,7 @@
 struct session {
 	struct surroundings around;
 	struct pin root, pods_dir; /* fd -1: not there */
+	char root_identity[64];    /* of the pinned root, "" not asked yet */
 	struct service *services[BACKEND_NULL + 1]; /* by backend, opened when first used */
 	struct service_context context;
 	struct progress *progress; /* where to say what is waited for, NULL nowhere */
@@ -29,4 +30,4 @@ int session_lock_name(struct session *session, const struct pod_name *name, int6
 int session_lock_plane(struct session *session, struct lock *ret_lock, struct err *err);
 
 /* The root is the one where this record's home was made: else it was renamed, replaced or covered by a mount (L09). */
-int session_check_root(const struct session *session, const struct spec *spec, struct err *err);
+int session_check_root(struct session *session, const struct spec *spec, struct err *err);

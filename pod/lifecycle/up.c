@@ -86,8 +86,8 @@ static int decide_spec(struct ascent *a, struct err *err)
 	if (r == 0)
 		r = intent_make(a->session, a->request, &recorded, &a->spec, err);
 	life_wish_lay_over(&a->request->life, &a->life, &a->spec.life);
-	for (size_t i = 0; r == 0 && i < recorded.warning_count; i++)
-		warn(a->report, "%s", recorded.warnings[i]);
+	for (size_t i = 0; r == 0 && i < recorded.warnings.n; i++)
+		warn(a->report, "%s", recorded.warnings.v[i]);
 	return r;
 }
 

@@ -23,7 +23,10 @@ void pod_facts_free(struct pod_facts *facts)
 {
 	spec_free(&facts->spec);
 	free(facts->note);
+	free(facts->record_error);
+	free(facts->home_moved);
 	facts->note = NULL;
+	facts->record_error = facts->home_moved = NULL;
 }
 
 bool pod_is_alive(enum pod_state state)
@@ -51,7 +54,7 @@ bool pod_is_stranger(const struct pod_facts *facts)
 
 const char *pod_home_entry(const struct pod_facts *facts)
 {
-	if (*facts->home_moved)
+	if (facts->home_moved)
 		return facts->home_moved;
 	return facts->home == HOME_ABSENT || facts->home == HOME_REPLACED ? NULL : facts->name.text;
 }
@@ -288,7 +291,7 @@ int down_decide(const struct pod_facts *facts, struct down_plan *ret_plan, struc
 		.home = pod_home_entry(facts) != NULL,
 		.retired = facts->retired,
 	};
-	int r = *facts->home_moved ? 0 : refuse_home(facts, err);
+	int r = facts->home_moved ? 0 : refuse_home(facts, err);
 	if (r < 0)
 		return r;
 	*ret_plan = plan;

@@ -74,11 +74,11 @@ struct health_result {
 struct pod_facts {
 	struct pod_name name;
 	enum record_kind record_kind;
-	char record_error[256];
+	char *record_error; /* of one that is bad, else NULL. Owned */
 	struct spec spec; /* meaningful when RECORD_GOOD */
 	enum home_kind home;
 	int64_t home_made; /* epoch seconds, 0 unknown */
-	char home_moved[256]; /* the name in the root that the recorded home has now, raw bytes; "" it has its own, or it is not there */
+	char *home_moved;  /* the name in the root that the recorded home has now, raw bytes; NULL: its own, or it is not there. Owned */
 	bool retired;      /* a `down` was begun and not completed */
 	bool unit_file;    /* a drop-in, plist or keeper socket of this pod is on disk */
 	struct unit_state unit;

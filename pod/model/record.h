@@ -58,8 +58,7 @@ struct spec {
 	char home_identity[64];   /* HOME_ID: inode and birth time of the home that `up` made, "" unknown */
 	char root_identity[64];   /* ROOT_ID: of the pods root at that time, "" unknown */
 	struct life life;         /* OWNER, EXPIRES */
-	char warnings[SPEC_WARNINGS][160];
-	size_t warning_count;
+	struct words warnings;    /* at most SPEC_WARNINGS */
 };
 int spec_from_record(const struct record *record, struct spec *ret_spec, struct err *err); /* REFUSAL_BAD_CONFIG for an unreadable PORT, EXEC, HEALTH */
 int spec_to_record(const struct spec *spec, struct record *record, struct err *err);       /* sets our keys, leaves the others */

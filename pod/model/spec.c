@@ -18,6 +18,7 @@ static const char *const no[] = {"0", "false", "no", "off", NULL};
 void spec_free(struct spec *spec)
 {
 	words_free(&spec->exec);
+	words_free(&spec->warnings);
 	free(spec->checkout);
 	free(spec->seed);
 	spec->checkout = spec->seed = NULL;
@@ -32,10 +33,11 @@ static const char *value_of(const struct record *record, const char *key)
 
 static void warn(struct spec *spec, const char *key, const char *value, const char *what)
 {
-	char shown[64];
+	char shown[64], line[160];
 	(void)text_escape(value, strlen(value), shown, sizeof shown);
-	if (spec->warning_count < SPEC_WARNINGS)
-		(void)snprintf(spec->warnings[spec->warning_count++], sizeof spec->warnings[0], "%s='%s' is unknown: %s", key, shown, what);
+	(void)snprintf(line, sizeof line, "%s='%s' is unknown: %s", key, shown, what);
+	if (spec->warnings.n < SPEC_WARNINGS)
+		(void)words_append(&spec->warnings, line);
 }
 
 static int unreadable(struct err *err, const char *key, const char *value, const char *why)
@@ -103,12 +105,12 @@ static int read_texts(const struct record *record, struct spec *spec, struct err
 
 static int read_paths(const struct record *record, struct spec *spec, struct err *err)
 {
-	char checkout[PLANE_PATH_MAX] = "", seed[PLANE_PATH_MAX] = "";
-	int r = read_text(record, "CHECKOUT", absolute, "not an absolute path of at most 4095 bytes", checkout, sizeof checkout, err);
-	if (r == 0)
-		r = read_text(record, "SEED", NULL, "longer than 4095 bytes", seed, sizeof seed, err);
-	if (r == 0)
-		r = spec_set_text(&spec->checkout, checkout, err);
+	const char *checkout = value_of(record, "CHECKOUT"), *seed = value_of(record, "SEED");
+	if (checkout && (strlen(checkout) >= PLANE_PATH_MAX || !absolute(checkout)))
+		return unreadable(err, "CHECKOUT", checkout, "not an absolute path of at most 4095 bytes");
+	if (seed && strlen(seed) >= PLANE_PATH_MAX)
+		return unreadable(err, "SEED", seed, "longer than 4095 bytes");
+	int r = spec_set_text(&spec->checkout, checkout, err);
 	return r < 0 ? r : spec_set_text(&spec->seed, seed, err);
 }
 
@@ -265,8 +267,10 @@ int spec_copy(const struct spec *spec, struct spec *ret_spec, struct err *err)
 {
 	AUTO_SPEC struct spec copy = *spec;
 	copy.checkout = copy.seed = NULL;
-	copy.exec = (struct words){0};
+	copy.exec = copy.warnings = (struct words){0};
 	int r = words_copy(spec->exec.v, spec->exec.n, &copy.exec, err);
+	if (r == 0)
+		r = words_copy(spec->warnings.v, spec->warnings.n, &copy.warnings, err);
 	if (r == 0)
 		r = spec_set_text(&copy.checkout, spec->checkout, err);
 	if (r == 0)

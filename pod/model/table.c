@@ -9,40 +9,55 @@
 #define CELL_BYTES_MAX 8192
 #define LAST_LEAST 12 /* the last column is not made narrower to save another */
 
-static char *escaped(const char *text)
+static size_t escaped_length(const char *text)
 {
 	char safe[CELL_BYTES_MAX];
-	size_t len = text_escape(text, strlen(text), safe, sizeof safe);
-	return strndup(safe, len);
+	size_t len = strlen(text);
+	return len < sizeof safe && text_plain_run(text, len) == len ? len : text_escape(text, len, safe, sizeof safe);
 }
 
-static void row_free(const struct table *table, struct table_row *row)
+static int row_fill(struct table_row *row, const char *const *texts, size_t n)
 {
-	for (size_t i = 0; i < table->n; i++)
-		free(row->cells[i]);
+	size_t lengths[TABLE_COLUMNS_MAX], total = 0;
+	for (size_t i = 0; i < n; i++)
+		total += (lengths[i] = escaped_length(texts[i])) + 1;
+	char *at = malloc(total);
+	if (!at)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; at += lengths[i++] + 1) {
+		row->cells[i] = at;
+		(void)text_escape(texts[i], strlen(texts[i]), at, lengths[i] + 1);
+	}
+	return 0;
+}
+
+/* Room for one more row, growing by doubling. */
+static int make_room(struct table *table)
+{
+	if (table->count & (table->count - 1))
+		return 0;
+	struct table_row *grown = realloc(table->rows, (table->count ? table->count * 2 : 1) * sizeof *grown);
+	if (!grown)
+		return -ENOMEM;
+	table->rows = grown;
+	return 0;
 }
 
 int table_add(struct table *table, const char *const *texts, enum tone tone)
 {
-	struct table_row *grown = realloc(table->rows, (table->count + 1) * sizeof *grown);
-	if (!grown)
-		return -ENOMEM;
-	table->rows = grown;
-	struct table_row *row = &grown[table->count];
-	*row = (struct table_row){.tone = tone};
-	for (size_t i = 0; i < table->n; i++)
-		if (!(row->cells[i] = escaped(texts[i]))) {
-			row_free(table, row);
-			return -ENOMEM;
-		}
-	table->count++;
-	return 0;
+	struct table_row row = {.tone = tone};
+	int r = make_room(table);
+	if (r == 0)
+		r = row_fill(&row, texts, table->n);
+	if (r == 0)
+		table->rows[table->count++] = row;
+	return r;
 }
 
 void table_free(struct table *table)
 {
 	for (size_t i = 0; i < table->count; i++)
-		row_free(table, &table->rows[i]);
+		free(table->rows[i].cells[0]);
 	free(table->rows);
 	table->rows = NULL;
 	table->count = 0;

@@ -17,7 +17,7 @@ struct table {
 	const struct table_column *columns;
 	size_t n; /* columns */
 	struct table_row {
-		char *cells[TABLE_COLUMNS_MAX]; /* escaped, owned */
+		char *cells[TABLE_COLUMNS_MAX]; /* escaped; one block, owned, that begins with the first */
 		enum tone tone;
 	} *rows;
 	size_t count;

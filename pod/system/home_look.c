@@ -34,6 +34,13 @@ int directory_identity(const struct pin *pin, char out[64], struct err *err)
 	return 0;
 }
 
+static bool is_identity(const struct home_stat *st, const char *identity)
+{
+	char now[64];
+	identity_text(st, now);
+	return strcmp(now, identity) == 0;
+}
+
 static bool has_marker(const struct pin *root, const struct pod_name *name)
 {
 	static const char *const signs[] = {MARKER, "os-home"}; /* the second is made by KiroCrew's own tool as well */
@@ -60,13 +67,11 @@ int home_look(const struct pin *root, const struct pod_name *name, const char *i
 		return 0;
 	}
 	*ret_made = st.has_birth ? st.birth_secs : st.changed_secs;
-	char now[64];
-	identity_text(&st, now);
 	bool mount = st.mount && root->mount && st.mount != root->mount;
 	if (!S_ISDIR(st.mode) || st.uid != geteuid() || mount)
 		*ret_kind = HOME_ODD;
 	else if (*identity)
-		*ret_kind = strcmp(identity, now) == 0 ? HOME_POD : HOME_REPLACED;
+		*ret_kind = is_identity(&st, identity) ? HOME_POD : HOME_REPLACED;
 	else
 		*ret_kind = recorded || has_marker(root, name) ? HOME_POD : HOME_NOT_A_POD;
 	return 0;
@@ -81,16 +86,14 @@ static void cleanup_dir(DIR **dir)
 static int has_identity(const struct pin *root, const char *entry, const char *identity, bool *ret_has)
 {
 	struct home_stat st;
-	char now[64];
 	int r = home_stat(root->fd, entry, &st);
 	if (r < 0)
 		return r;
-	identity_text(&st, now);
-	*ret_has = S_ISDIR(st.mode) && strcmp(now, identity) == 0;
+	*ret_has = S_ISDIR(st.mode) && is_identity(&st, identity);
 	return 0;
 }
 
-int home_find(const struct pin *root, const char *identity, char ret_entry[256], struct err *err)
+int home_find(const struct pin *root, const char *identity, char **ret_entry, struct err *err)
 {
 	int fd = openat(root->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	__attribute__((cleanup(cleanup_dir))) DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -105,14 +108,12 @@ int home_find(const struct pin *root, const char *identity, char ret_entry[256],
 		bool found = false;
 		int code = has_identity(root, entry->d_name, identity, &found);
 		unseen = code < 0 && code != -ENOENT ? code : unseen;
-		if (found) {
-			(void)snprintf(ret_entry, 256, "%s", entry->d_name);
-			return 0;
-		}
+		if (found)
+			return (*ret_entry = strdup(entry->d_name)) ? 0 : err_code(err, -ENOMEM, "home", NULL);
 	}
 	if (r < 0 || unseen < 0) /* one that could not be looked at may be it */
 		return err_code(err, r < 0 ? r : unseen, "home", NULL);
-	*ret_entry = '\0';
+	*ret_entry = NULL;
 	return 0;
 }
 

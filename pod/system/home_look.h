@@ -17,7 +17,7 @@ int home_look(const struct pin *root, const struct pod_name *name, const char *i
 
 /* The name in the root of the directory with this identity, "" when there is none: whoever renamed it, it is what was made. An error
  * when not all could be looked at. */
-int home_find(const struct pin *root, const char *identity, char ret_entry[256], struct err *err);
+int home_find(const struct pin *root, const char *identity, char **ret_entry, struct err *err);
 
 int home_stands(const struct pin *root, const char *entry, bool *ret_stands, struct err *err); /* anything, of any type */
 

@@ -53,8 +53,9 @@ static int add_stranger(struct plane_entries *entries, const char *entry, struct
 	return 0;
 }
 
-static int see_root_entry(struct plane_entries *entries, const char *prefix, const char *entry, struct err *err)
+static int see_root_entry(struct plane_entries *entries, const char *prefix, const struct dirent *listed, struct err *err)
 {
+	const char *entry = listed->d_name;
 	struct pod_name name;
 	(void)prefix;
 	if (pod_name_parse(entry, strlen(entry), &name, NULL) == 0)
@@ -80,17 +81,20 @@ static const struct {
 } files[] = {{".env", TRACE_RECORD}, {".refused", TRACE_NOTE}, {".sock", TRACE_SOCKET}, {".down", TRACE_FAREWELL}};
 #define FILES (sizeof files / sizeof *files)
 
-static int see_pods_dir_entry(struct plane_entries *entries, const char *prefix, const char *entry, struct err *err)
+static int see_pods_dir_entry(struct plane_entries *entries, const char *prefix, const struct dirent *listed, struct err *err)
 {
 	struct pod_name name;
 	for (size_t i = 0; i < FILES; i++)
-		if (pod_name_from_file(entry, files[i].suffix, &name) == 0)
-			return plane_entries_add(entries, &name, files[i].trace, err);
-	return see_plist(entries, prefix, entry, err);
+		if (pod_name_from_file(listed->d_name, files[i].suffix, &name) == 0) {
+			bool plain_record = files[i].trace == TRACE_RECORD && listed->d_type == DT_REG;
+			return plane_entries_add(entries, &name, files[i].trace | (plain_record ? TRACE_LISTED : 0), err);
+		}
+	return see_plist(entries, prefix, listed->d_name, err);
 }
 
-static int see_temporary(struct plane_entries *entries, const char *prefix, const char *entry, struct err *err)
+static int see_temporary(struct plane_entries *entries, const char *prefix, const struct dirent *listed, struct err *err)
 {
+	const char *entry = listed->d_name;
 	const char *at = strchr(entry, '@');
 	struct pod_name name;
 	(void)prefix;
@@ -107,7 +111,7 @@ static void cleanup_dir(DIR **dir)
 }
 
 /* What is made of one entry; `prefix` is for the plists. */
-typedef int see_entry(struct plane_entries *entries, const char *prefix, const char *entry, struct err *err);
+typedef int see_entry(struct plane_entries *entries, const char *prefix, const struct dirent *listed, struct err *err);
 
 static int each_entry(const struct pin *at, see_entry *see, const char *prefix, struct plane_entries *entries, struct err *err)
 {
@@ -123,7 +127,7 @@ static int each_entry(const struct pin *at, see_entry *see, const char *prefix, 
 	const struct dirent *entry;
 	int r;
 	while ((r = listing_next(dir, &entry)) > 0)
-		if ((r = see(entries, prefix, entry->d_name, err)) < 0)
+		if ((r = see(entries, prefix, entry, err)) < 0)
 			return r;
 	return r < 0 ? err_code(err, r, "scan", NULL) : 0;
 }

@@ -18,6 +18,7 @@ enum plane_trace {
 	TRACE_PLIST = 32,
 	TRACE_FAREWELL = 64,
 	TRACE_UNIT = 128, /* set by the caller, for units that the manager knows */
+	TRACE_LISTED = 256, /* the record was listed as a regular file */
 };
 struct plane_entry {
 	struct pod_name name;

@@ -13,18 +13,30 @@
 
 #define NOTE_BYTES_MAX 8192
 
-int record_load(const struct pin *pods_dir, const struct pod_name *name, struct record *ret_record, struct err *err)
+typedef int read_file(const struct pin *at, const char *name, size_t max, char **ret_bytes, size_t *ret_len, struct err *err);
+
+static int load(const struct pin *pods_dir, const struct pod_name *name, read_file *read, struct record *ret_record, struct err *err)
 {
 	struct pod_file file = pod_file_record(name);
 	AUTO_FREE char *text = NULL;
 	size_t len = 0;
 	struct err why = {0};
-	int r = file_read(pods_dir, file.text, RECORD_BYTES_MAX, &text, &len, &why);
+	int r = read(pods_dir, file.text, RECORD_BYTES_MAX, &text, &len, &why);
 	if (r == -ENOENT)
 		return err_set(err, r, "record", file.text, "there is no record");
 	if (r < 0)
 		return refuse(err, REFUSAL_BAD_CONFIG, file.text, "the record cannot be read: %s", why.text);
 	return record_parse(text, len, ret_record, err);
+}
+
+int record_load(const struct pin *pods_dir, const struct pod_name *name, struct record *ret_record, struct err *err)
+{
+	return load(pods_dir, name, file_read, ret_record, err);
+}
+
+int record_load_listed(const struct pin *pods_dir, const struct pod_name *name, struct record *ret_record, struct err *err)
+{
+	return load(pods_dir, name, file_read_listed, ret_record, err);
 }
 
 /* A record that is none, or is damaged, names nobody. */

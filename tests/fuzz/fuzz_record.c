@@ -56,7 +56,7 @@ static void check_spec(const struct record *record)
 		MUST(err.refusal == REFUSAL_BAD_CONFIG && *err.subject);
 		return;
 	}
-	MUST(spec.port >= 0 && spec.port <= 65535 && spec.created >= 0 && spec.warning_count <= SPEC_WARNINGS);
+	MUST(spec.port >= 0 && spec.port <= 65535 && spec.created >= 0 && spec.warnings.n <= SPEC_WARNINGS);
 	MUST(spec.life.owner.pid >= 0 && spec.life.limit.epoch_s >= 0);
 	MUST(!spec.checkout || *spec.checkout == '/');
 	MUST(record_copy(record, &copy, NULL) == 0);

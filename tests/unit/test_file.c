@@ -35,8 +35,11 @@ static void a_file_is_read_whole_with_a_nul_behind(void **state)
 		AUTO_FREE char *content = malloc(sizes[i] + 1);
 		memset(content, 'x', sizes[i]);
 		assert_int_equal(file_replace(&f->base, "file", content, sizes[i], 0600, NULL), 0);
-		AUTO_FREE char *bytes = NULL;
+		AUTO_FREE char *bytes = NULL, *listed = NULL;
 		size_t len = 1;
+		assert_int_equal(file_read_listed(&f->base, "file", MAX, &listed, &len, NULL), 0);
+		assert_int_equal(len, sizes[i]);
+		assert_memory_equal(listed, content, len);
 		assert_int_equal(file_read(&f->base, "file", MAX, &bytes, &len, NULL), 0);
 		assert_int_equal(len, sizes[i]);
 		assert_memory_equal(bytes, content, len);
@@ -87,19 +90,21 @@ static void X08_only_regular_files_are_read(void **state)
 	assert_int_equal(mkfifoat(f->base.fd, "fifo", 0600), 0);
 	assert_int_equal(symlinkat("target", f->base.fd, "link"), 0);
 	assert_int_equal(symlinkat("nowhere", f->base.fd, "dangling"), 0);
-	static const struct {
+	static const struct row {
 		const char *name;
 		int code;
 		const char *word;
 	} rows[] = {{"dir", -EINVAL, "directory"}, {"fifo", -EINVAL, "FIFO"},	 {"socket", -EINVAL, "socket"},
 		    {"link", -ELOOP, "link"},	   {"dangling", -ELOOP, "link"}, {"missing", -ENOENT, "No such file"}};
-	for (size_t i = 0; i < COUNT(rows); i++) {
+	int (*const readers[])(const struct pin *, const char *, size_t, char **, size_t *, struct err *) = {file_read, file_read_listed};
+	for (size_t i = 0; i < COUNT(rows) * COUNT(readers); i++) {
+		const struct row *row = &rows[i / COUNT(readers)];
 		AUTO_FREE char *bytes = NULL;
 		size_t len;
 		struct err err = {0};
-		assert_int_equal(file_read(&f->base, rows[i].name, MAX, &bytes, &len, &err), rows[i].code);
-		assert_non_null(strstr(err.text, rows[i].word));
-		assert_string_equal(err.subject, rows[i].name);
+		assert_int_equal(readers[i % COUNT(readers)](&f->base, row->name, MAX, &bytes, &len, &err), row->code);
+		assert_non_null(strstr(err.text, row->word));
+		assert_string_equal(err.subject, row->name);
 	}
 	assert_int_equal(read_code(f, "../x", MAX), -EINVAL);
 	struct err err = {0};

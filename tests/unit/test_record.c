@@ -222,7 +222,7 @@ static void KiroCrews_own_record_is_understood(void **state)
 	assert_int_equal(spec.health.kind, HEALTH_HTTP);
 	assert_string_equal(spec.health.path, "/api/health");
 	assert_true(spec.health.kirocrew);
-	assert_int_equal(spec.warning_count, 0);
+	assert_int_equal(spec.warnings.n, 0);
 }
 
 static void an_empty_record_has_the_defaults(void **state)
@@ -239,7 +239,7 @@ static void an_empty_record_has_the_defaults(void **state)
 		assert_true(spec.embeddings);
 		assert_int_equal(spec.approval, APPROVAL_UNSET);
 		assert_int_equal(spec.backend, BACKEND_AUTO);
-		assert_int_equal(spec.warning_count, 0);
+		assert_int_equal(spec.warnings.n, 0);
 		assert_string_equal(spec.home_identity, "");
 	}
 }
@@ -378,14 +378,14 @@ static void X56_odd_words_take_the_safe_side_with_a_warning(void **state)
 		assert_int_equal(spec.approval, cases[i].approval);
 		assert_int_equal(spec.crons, cases[i].crons);
 		assert_int_equal(spec.embeddings, cases[i].embeddings);
-		assert_int_equal(spec.warning_count, cases[i].warning ? 1 : 0);
+		assert_int_equal(spec.warnings.n, cases[i].warning ? 1 : 0);
 		if (cases[i].warning)
-			assert_non_null(strstr(spec.warnings[0], cases[i].warning));
+			assert_non_null(strstr(spec.warnings.v[0], cases[i].warning));
 	}
 	AUTO_SPEC struct spec spec = {.port = 0};
 	struct err err = {0};
 	assert_done(spec_of("APPROVAL=?\nCRONS=?\nEMBEDDINGS=?\nCREATED=yesterday\n", &spec, &err), &err);
-	assert_int_equal(spec.warning_count, 3);
+	assert_int_equal(spec.warnings.n, 3);
 	assert_int_equal(spec.created, 0);
 }
 
@@ -515,7 +515,7 @@ static void a_spec_written_is_the_spec_read(void **state)
 		assert_done(record_parse(out, len, &again, &err), &err);
 		assert_done(spec_from_record(&again, &back, &err), &err);
 		assert_same_spec(&spec, &back);
-		assert_int_equal(back.warning_count, 0);
+		assert_int_equal(back.warnings.n, 0);
 	}
 }
 
