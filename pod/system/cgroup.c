@@ -80,15 +80,16 @@ static int walk_step(int top, const char *path, struct names *names, int (*visit
 	int fd = openat(top, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT || errno == ENODEV ? 0 : -errno;
-	DIR *directory = fdopendir(fd);
-	if (!directory) {
-		close_quietly(fd);
-		return -ENOMEM;
-	}
 	int r = visit(fd, found);
-	if (r == 0 && has_children(fd))
+	DIR *directory = r == 0 && has_children(fd) ? fdopendir(fd) : NULL;
+	if (directory)
 		r = add_children(directory, path, names);
-	(void)closedir(directory);
+	else if (r == 0 && has_children(fd))
+		r = -ENOMEM;
+	if (directory)
+		(void)closedir(directory);
+	else
+		close_quietly(fd);
 	return r == -ENOENT || r == -ENODEV ? 0 : r;
 }
 

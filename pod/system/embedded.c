@@ -90,11 +90,13 @@ int embedded_ask(const struct embedded *e, const struct pod_name *name, const st
 	return r < 0 ? r : channel_receive(fd, until, ret_reply, err);
 }
 
-void embedded_complete(const struct embedded *e, const struct pod_name *name, pid_t keeper, struct unit_state *state)
+void embedded_complete(struct embedded *e, const struct pod_name *name, pid_t keeper, struct unit_state *state)
 {
+	if (*state->group.cgroup && !*e->cgroup_mount && cgroup2_mount(e->cgroup_mount, sizeof e->cgroup_mount, NULL) < 0)
+		*e->cgroup_mount = '\0';
 	char group[KEEPER_CGROUP_NAME_MAX];
 	keeper_cgroup_name(e->context.plane->prefix, name, state->group.pod_id, group);
-	if (*state->group.cgroup && !keeper_cgroup_plausible(state->group.cgroup, group))
+	if (*state->group.cgroup && !keeper_cgroup_plausible(e->cgroup_mount, state->group.cgroup, group))
 		*state->group.cgroup = 0;
 	state->group.tree = keeper;
 }

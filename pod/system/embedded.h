@@ -12,6 +12,7 @@
 struct embedded {
 	struct service service;
 	struct service_context context;
+	char cgroup_mount[512]; /* "" not asked yet */
 	/* One kept connection, so that no change between a start and the waits after it is missed. */
 	struct pod_name watched;
 	int watch; /* -1 none */
@@ -35,7 +36,7 @@ static inline const struct pin *embedded_pods_dir(const struct embedded *e)
 int embedded_ask(const struct embedded *e, const struct pod_name *name, const struct keeper_request *request, struct deadline until,
 		 struct keeper_reply *ret_reply, pid_t *ret_keeper, struct err *err);
 /* Completes a keeper's own account by what only the asking side can know, and drops what cannot be true. */
-void embedded_complete(const struct embedded *e, const struct pod_name *name, pid_t keeper, struct unit_state *state);
+void embedded_complete(struct embedded *e, const struct pod_name *name, pid_t keeper, struct unit_state *state);
 /* The state behind a failed question. */
 int embedded_state_without_answer(const struct embedded *e, const struct pod_name *name, int code, const char *why, pid_t keeper,
 				  struct unit_state *ret_state, struct err *err);

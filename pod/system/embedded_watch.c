@@ -142,7 +142,7 @@ static void ask(const struct embedded *e, const struct pod_name *name, struct as
 }
 
 /* All of them are asked before the first answer is read: together they wait no longer than one. */
-static int ask_some(const struct embedded *e, struct service_listed *units, size_t count, struct asked *asked, struct err *err)
+static int ask_some(struct embedded *e, struct service_listed *units, size_t count, struct asked *asked, struct err *err)
 {
 	struct deadline until = deadline_in_ms(EMBEDDED_ANSWER_MS);
 	for (size_t i = 0; i < count; i++)

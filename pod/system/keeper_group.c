@@ -104,14 +104,11 @@ int keeper_cgroup_find(const char *name, char *out, size_t size)
 	return search_below(fd, mount, 0, &search);
 }
 
-bool keeper_cgroup_plausible(const char *path, const char *name)
+bool keeper_cgroup_plausible(const char *mount, const char *path, const char *name)
 {
-	char mount[512];
-	if (cgroup2_mount(mount, sizeof mount, NULL) < 0)
-		return false;
 	size_t len = strlen(mount);
 	const char *last = strrchr(path, '/');
-	return strncmp(path, mount, len) == 0 && path[len] == '/' && !strstr(path, "/../") && last && strcmp(last + 1, name) == 0;
+	return len && strncmp(path, mount, len) == 0 && path[len] == '/' && !strstr(path, "/../") && last && strcmp(last + 1, name) == 0;
 }
 
 /* Children first; a group is removed like a directory although it shows files. Returns 0 when it is gone. */

@@ -21,8 +21,8 @@ void keeper_cgroup_name(const char *prefix, const struct pod_name *name, const c
 int keeper_cgroup_make(const char *name, char *out, size_t size, int *ret_fd);
 /* An existing one: below the caller's own group, else anywhere on the mount (its maker may have run in another group). -ENOENT. */
 int keeper_cgroup_find(const char *name, char *out, size_t size);
-/* Is it a plain path on the cgroup2 mount that ends in that name? For paths that somebody tells. */
-bool keeper_cgroup_plausible(const char *path, const char *name);
+/* Is it a plain path on that cgroup2 mount that ends in that name? For paths that somebody tells. */
+bool keeper_cgroup_plausible(const char *mount, const char *path, const char *name);
 /* Removes the group and those that were made in it, if they are empty; waits for the kernel to notice until the deadline. */
 int keeper_cgroup_remove(const char *path, struct deadline until);
 

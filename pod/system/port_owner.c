@@ -18,6 +18,7 @@ struct question {
 struct verdict {
 	enum port_owner owner;
 	pid_t pid;
+	char program[64]; /* "" not looked at yet */
 };
 
 static void question_free(struct question *question)
@@ -61,20 +62,15 @@ static int one_that_holds(const struct process_list *list, uint64_t inode, pid_t
 }
 
 /* Who is in the cgroup itself is known at once, and it is nearly always one of them; who has left it is looked for among all processes. */
-static int member_that_holds(const struct question *question, uint64_t inode, pid_t *ret_pid, struct err *err)
+static int member_that_holds(const struct question *question, uint64_t inode, struct process *ret_holder, struct err *err)
 {
-	struct unit_group inside = {0};
-	(void)snprintf(inside.cgroup, sizeof inside.cgroup, "%s", question->group->cgroup);
-	const struct unit_group *const looks[] = {&inside, question->group};
-	int r = 0;
-	for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
-		AUTO_PROCESSES struct process_list members = {0};
-		r = group_members(looks[i], &members, err);
+	AUTO_PROCESSES struct process_list members = {0};
+	int r = group_socket_holder(question->group, inode, ret_holder);
+	if (r == 0 && !ret_holder->pid) {
+		r = group_members(question->group, &members, err);
 		if (r < 0)
 			return r;
-		r = one_that_holds(&members, inode, ret_pid);
-		if (*ret_pid || (r < 0 && r != -EACCES))
-			break;
+		r = one_that_holds(&members, inode, &ret_holder->pid);
 	}
 	return r < 0 && r != -EACCES ? err_code(err, r, "listener", NULL) : r;
 }
@@ -121,7 +117,7 @@ static int judge_foreign(struct question *question, const struct listening *list
 	int r = holders_of(question, listening->inode, &member, &stranger, err);
 	if (r < 0)
 		return r;
-	*ret_verdict = (struct verdict){PORT_FOREIGN, stranger ? stranger : member};
+	*ret_verdict = (struct verdict){.owner = PORT_FOREIGN, .pid = stranger ? stranger : member};
 	return 0;
 }
 
@@ -129,13 +125,14 @@ static int judge_by_cgroup(struct question *question, const struct listening *li
 {
 	if (!made_in_group(question, listening))
 		return judge_foreign(question, listening, ret_verdict, err);
-	pid_t pid;
-	int r = member_that_holds(question, listening->inode, &pid, err);
+	struct process holder;
+	int r = member_that_holds(question, listening->inode, &holder, err);
 	if (r < 0 && r != -EACCES)
 		return r;
-	if (!pid && r == 0)
+	if (!holder.pid && r == 0)
 		return judge_foreign(question, listening, ret_verdict, err);
-	*ret_verdict = (struct verdict){PORT_OURS, pid};
+	*ret_verdict = (struct verdict){.owner = PORT_OURS, .pid = holder.pid};
+	memcpy(ret_verdict->program, holder.comm, sizeof ret_verdict->program);
 	return 0;
 }
 
@@ -146,9 +143,9 @@ static int judge_by_holders(struct question *question, const struct listening *l
 	if (r < 0)
 		return r;
 	if (stranger || (!member && listening->uid != geteuid()))
-		*ret_verdict = (struct verdict){PORT_FOREIGN, stranger};
+		*ret_verdict = (struct verdict){.owner = PORT_FOREIGN, .pid = stranger};
 	else
-		*ret_verdict = (struct verdict){member ? PORT_OURS : PORT_UNKNOWN, member};
+		*ret_verdict = (struct verdict){.owner = member ? PORT_OURS : PORT_UNKNOWN, .pid = member};
 	return 0;
 }
 
@@ -161,9 +158,9 @@ static bool outweighs(const struct verdict *next, const struct verdict *so_far)
 
 static int judge_all(struct question *question, const struct listening *on, size_t count, struct verdict *ret_verdict, struct err *err)
 {
-	struct verdict all = {PORT_NOBODY, 0};
+	struct verdict all = {.owner = PORT_NOBODY};
 	for (size_t i = 0; i < count; i++) {
-		struct verdict one = {PORT_UNKNOWN, 0};
+		struct verdict one = {.owner = PORT_UNKNOWN};
 		bool by_cgroup = question->id_count && on[i].cgroup;
 		int r = by_cgroup ? judge_by_cgroup(question, &on[i], &one, err) : judge_by_holders(question, &on[i], &one, err);
 		if (r < 0)
@@ -178,7 +175,7 @@ static int judge_all(struct question *question, const struct listening *on, size
 int listener_of(const struct listeners *listeners, int port, const struct unit_group *group, struct listener *ret_listener, struct err *err)
 {
 	CLEANUP(question_free) struct question question = {.listeners = listeners, .group = group};
-	struct verdict verdict = {PORT_NOBODY, 0};
+	struct verdict verdict = {.owner = PORT_NOBODY};
 	size_t count;
 	const struct listening *on = listeners_on(listeners, port, &count);
 	int r = count ? group_cgroup_ids(group, &question.ids, &question.id_count, err) : 0;
@@ -187,9 +184,9 @@ int listener_of(const struct listeners *listeners, int port, const struct unit_g
 	if (r < 0)
 		return r;
 	struct process process = {0};
-	if (verdict.pid)
-		(void)process_read(verdict.pid, &process, NULL);
+	if (verdict.pid && !*verdict.program && process_read(verdict.pid, &process, NULL) == 0)
+		memcpy(verdict.program, process.comm, sizeof verdict.program);
 	*ret_listener = (struct listener){.owner = verdict.owner, .pid = verdict.pid};
-	memcpy(ret_listener->program, process.comm, sizeof ret_listener->program);
+	memcpy(ret_listener->program, verdict.program, sizeof ret_listener->program);
 	return 0;
 }

@@ -112,18 +112,24 @@ bool process_is_live(const struct process *process)
 	return (process->state != 'Z' && process->state != 'X') || process->threads > 1;
 }
 
-int process_open(const struct process *process)
+int process_hold(pid_t pid, struct process *ret_process)
 {
 	char name[24];
-	(void)snprintf(name, sizeof name, "/proc/%d", (int)process->pid);
+	(void)snprintf(name, sizeof name, "/proc/%d", (int)pid);
 	AUTO_CLOSE int fd = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
-	struct process now;
-	int r = read_stat(fd, "stat", &now);
+	int r = read_stat(fd, "stat", ret_process);
 	if (r < 0)
 		return r == -ENOENT ? -ESRCH : r;
-	return now.start == process->start ? take_fd(&fd) : -ESRCH;
+	return take_fd(&fd);
+}
+
+int process_open(const struct process *process)
+{
+	struct process now;
+	AUTO_CLOSE int fd = process_hold(process->pid, &now);
+	return fd < 0 || now.start == process->start ? take_fd(&fd) : -ESRCH;
 }
 
 int process_file(int directory, const char *name, size_t max, char **ret_bytes, size_t *ret_len)

@@ -38,6 +38,8 @@ int process_scan(struct process_list *ret_list, struct err *err);
 /* The /proc directory of exactly this process (start time compared), which stays its own when the number is given to another. An owned
  * O_PATH descriptor, or -ESRCH, -EACCES. */
 int process_open(const struct process *process);
+/* The same of the process that has the number now, a leader's, which is read on the way. */
+int process_hold(pid_t pid, struct process *ret_process);
 /* A whole file below such a directory, as it is when read: at most `max` bytes (-EFBIG), malloc'ed, NUL behind. Negative errno. */
 int process_file(int directory, const char *name, size_t max, char **ret_bytes, size_t *ret_len);
 /* The environment that it was started with: entries that end with NUL, malloc'ed, NUL behind. -ESRCH; -EACCES: closed to us. */
@@ -51,6 +53,7 @@ struct process_sockets {
 	size_t n;
 };
 int process_sockets_read(const struct process *process, struct process_sockets *ret_sockets);
+int process_sockets_below(int directory, struct process_sockets *ret_sockets);
 int proc_required(struct err *err); /* 0, or -ENOSYS "needs /proc" */
 
 /* SIGKILL (or another) to exactly this process: pidfd, start time compared, then pidfd_send_signal. -ESRCH when it is gone or reused,
@@ -64,6 +67,8 @@ int process_signal(const struct process *process, int signal, struct err *err);
 int group_members(const struct unit_group *group, struct process_list *ret_list, struct err *err);
 /* The same answer for one process, without a look at all the others: its ancestors are asked, as they are now. */
 int group_has(const struct unit_group *group, pid_t pid, uint64_t start, bool *ret_has, struct err *err);
+/* A process in the cgroup or below it that has the socket open: *ret_holder, pid 0 when there is none. -EACCES: none, but one could not be looked into. */
+int group_socket_holder(const struct unit_group *group, uint64_t inode, struct process *ret_holder);
 /* kernfs ids of the cgroup and its descendants, for comparison with INET_DIAG_CGROUP_ID. malloc'ed; none (also on a v1 hierarchy): *ret_count 0. */
 int group_cgroup_ids(const struct unit_group *group, uint64_t **ret_ids, size_t *ret_count, struct err *err);
 /* cgroup.kill where it can, else SIGSTOP to all, then SIGKILL through pidfds, until nothing is left or the deadline; survivors are named in

@@ -36,8 +36,11 @@ static int add(struct process_sockets *sockets, uint64_t inode)
 int process_sockets_read(const struct process *process, struct process_sockets *ret_sockets)
 {
 	AUTO_CLOSE int directory = process_open(process);
-	if (directory < 0)
-		return directory;
+	return directory < 0 ? directory : process_sockets_below(directory, ret_sockets);
+}
+
+int process_sockets_below(int directory, struct process_sockets *ret_sockets)
+{
 	int fd = openat(directory, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *fds = fd < 0 ? NULL : fdopendir(fd);
 	if (!fds) {
