@@ -182,7 +182,7 @@ static int nobody_answers(struct descent *d, struct err *err)
 {
 	AUTO_LISTENERS struct listeners *listeners = NULL;
 	struct listener listener = {0};
-	int r = listeners_read(&listeners, err);
+	int r = listeners_read(d->facts->port, &listeners, err);
 	if (r < 0 || !listeners_any(listeners, d->facts->port))
 		return r;
 	r = listener_of(listeners, d->facts->port, &d->facts->unit.group, &listener, err);

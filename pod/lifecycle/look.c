@@ -38,9 +38,8 @@ static int look_record(struct session *session, unsigned traces, struct pod_fact
 {
 	AUTO_RECORD struct record record = {0};
 	struct err why = {0};
-	int r = session->pods_dir.fd < 0	   ? -ENOENT
-		: traces & TRACE_LISTED ? record_load_listed(&session->pods_dir, &facts->name, &record, &why)
-					: record_load(&session->pods_dir, &facts->name, &record, &why);
+	bool listed = traces & TRACE_LISTED;
+	int r = session->pods_dir.fd < 0 ? -ENOENT : (listed ? record_load_listed : record_load)(&session->pods_dir, &facts->name, &record, &why);
 	if (r == 0)
 		r = spec_from_record(&record, &facts->spec, &why);
 	facts->record_kind = r == 0 ? RECORD_GOOD : r == -ENOENT ? RECORD_ABSENT : RECORD_BAD;
@@ -177,11 +176,11 @@ static bool runs(const struct pod_facts *facts)
 	return facts->unit.active == UNIT_ACTIVE;
 }
 
-/* Listeners are read once for all. */
+/* Listeners are read once for all. Of a single pod those on its port are enough. */
 static int look_ports(struct session *session, struct sights *sights, struct look_options options, struct err *err)
 {
 	AUTO_LISTENERS struct listeners *listeners = NULL;
-	int r = sights->n ? listeners_read(&listeners, err) : 0;
+	int r = sights->n ? listeners_read(sights->n == 1 ? sights->v->facts.port : 0, &listeners, err) : 0;
 	for (size_t i = 0; r == 0 && i < sights->n; i++) {
 		struct pod_facts *facts = &sights->v[i].facts;
 		if (!runs(facts))

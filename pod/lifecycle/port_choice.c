@@ -20,7 +20,8 @@ static int claimed_ports(struct session *session, const struct pod_name *name, s
 		int port = 0;
 		if (!(entries.v[i].traces & TRACE_RECORD) || strcmp(entries.v[i].name.text, name->text) == 0)
 			continue;
-		if (record_load(&session->pods_dir, &entries.v[i].name, &record, NULL) < 0)
+		bool listed = entries.v[i].traces & TRACE_LISTED;
+		if ((listed ? record_load_listed : record_load)(&session->pods_dir, &entries.v[i].name, &record, NULL) < 0)
 			continue;
 		const char *text = record_get(&record, "PORT");
 		if (text && port_parse(text, &port, NULL) == 0)
@@ -34,7 +35,7 @@ static void name_holder(int port, char *out, size_t size)
 	AUTO_LISTENERS struct listeners *listeners = NULL;
 	struct unit_group nobody = {0};
 	struct listener listener = {0};
-	if (listeners_read(&listeners, NULL) == 0 && listener_of(listeners, port, &nobody, &listener, NULL) == 0 && listener.pid)
+	if (listeners_read(port, &listeners, NULL) == 0 && listener_of(listeners, port, &nobody, &listener, NULL) == 0 && listener.pid)
 		(void)snprintf(out, size, "port %d is held by pid %d (%s)", port, (int)listener.pid, listener.program);
 	else
 		(void)snprintf(out, size, "port %d is busy", port);

@@ -48,7 +48,7 @@ static int see_end(struct watch *w, bool *ret_over, struct err *err)
 static int see_listener(struct watch *w, struct err *err)
 {
 	AUTO_LISTENERS struct listeners *listeners = NULL;
-	int r = listeners_read(&listeners, err);
+	int r = listeners_read(w->spec->port, &listeners, err);
 	return r < 0 ? r : listener_of(listeners, w->spec->port, &w->seen.unit.group, &w->seen.listener, err);
 }
 

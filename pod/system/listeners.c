@@ -44,13 +44,13 @@ static size_t sort_once(struct listening *v, size_t n)
 	return kept;
 }
 
-int listeners_read(struct listeners **ret_listeners, struct err *err)
+int listeners_read(int port, struct listeners **ret_listeners, struct err *err)
 {
 	AUTO_LISTENERS struct listeners *listeners = calloc(1, sizeof *listeners);
 	if (!listeners || !(listeners->holders = calloc(1, sizeof *listeners->holders)))
 		return err_code(err, -ENOMEM, "listeners", NULL);
 	struct err why = {0};
-	int r = listening_from_sock_diag(&listeners->v, &listeners->n, &why);
+	int r = listening_from_sock_diag(port, &listeners->v, &listeners->n, &why);
 	if (r < 0 && r != -ENOMEM)
 		r = listening_from_proc(&listeners->v, &listeners->n, err);
 	if (r < 0)

@@ -88,7 +88,8 @@ int listening_from_proc(struct listening **ret_v, size_t *ret_count, struct err 
 }
 
 /* The first source that is asked. */
-int listening_from_sock_diag(struct listening **ret_v, size_t *ret_count, struct err *err)
+int listening_from_sock_diag(int port, struct listening **ret_v, size_t *ret_count, struct err *err)
 {
+	(void)port;
 	return listening_from_proc(ret_v, ret_count, err);
 }

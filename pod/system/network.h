@@ -17,7 +17,7 @@ int port_is_free(int port, bool *ret_free, struct err *err);
 /* One dump of all TCP listeners (both families) that would answer on 127.0.0.1, asked once and looked up often. From sock_diag, and where
  * that is refused from /proc/net/tcp and tcp6, which tell neither the cgroup nor whether a [::] listener is IPv6 only (it is taken to answer). */
 struct listeners;
-int listeners_read(struct listeners **ret_listeners, struct err *err);
+int listeners_read(int port, struct listeners **ret_listeners, struct err *err); /* only those on that port, 0: all */
 void listeners_free(struct listeners **listeners);
 #define AUTO_LISTENERS __attribute__((cleanup(listeners_free)))
 bool listeners_any(const struct listeners *listeners, int port);
@@ -31,8 +31,8 @@ struct listening {
 const struct listening *listeners_on(const struct listeners *listeners, int port, size_t *ret_count); /* borrowed */
 size_t listeners_count(const struct listeners *listeners);
 
-/* Both sources, sorted by port; malloc'ed. */
-int listening_from_sock_diag(struct listening **ret_v, size_t *ret_count, struct err *err);
+/* Both sources, unsorted; malloc'ed. A port other than 0: the kernel is asked for that one only. */
+int listening_from_sock_diag(int port, struct listening **ret_v, size_t *ret_count, struct err *err);
 int listening_from_proc(struct listening **ret_v, size_t *ret_count, struct err *err);
 
 /* Processes with the socket open, as far as we may see; a process whose descriptors are closed to us holds nothing. All of them are looked for

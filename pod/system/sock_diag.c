@@ -21,14 +21,15 @@ struct found {
 	size_t n, room;
 };
 
-static int ask(int fd, int family)
+static int ask(int fd, int family, int port)
 {
 	struct {
 		struct nlmsghdr header;
 		struct inet_diag_req_v2 request;
 	} message = {
 	    .header = {.nlmsg_len = sizeof message, .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-	    .request = {.sdiag_family = (uint8_t)family, .sdiag_protocol = IPPROTO_TCP, .idiag_states = 1U << TCP_LISTEN},
+	    .request = {.sdiag_family = (uint8_t)family, .sdiag_protocol = IPPROTO_TCP, .idiag_states = 1U << TCP_LISTEN,
+			.id.idiag_sport = htons((uint16_t)port)},
 	};
 	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
 	return sendto(fd, &message, sizeof message, 0, (struct sockaddr *)&kernel, sizeof kernel) < 0 ? -errno : 0;
@@ -101,12 +102,12 @@ static int take_answer(const char *bytes, size_t len, struct found *found)
 }
 
 /* The kernel puts the next part into the queue before it lets go of the last: an empty queue is a broken dump, not a wait. */
-static int dump(int fd, int family, struct found *found)
+static int dump(int fd, int family, int port, struct found *found)
 {
 	AUTO_FREE char *bytes = malloc(ANSWER_BYTES);
 	if (!bytes)
 		return -ENOMEM;
-	int r = ask(fd, family);
+	int r = ask(fd, family, port);
 	if (r < 0)
 		return r;
 	do {
@@ -120,13 +121,13 @@ static int dump(int fd, int family, struct found *found)
 	return r;
 }
 
-int listening_from_sock_diag(struct listening **ret_v, size_t *ret_count, struct err *err)
+int listening_from_sock_diag(int port, struct listening **ret_v, size_t *ret_count, struct err *err)
 {
 	AUTO_CLOSE int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 	struct found found = {0};
-	int r = fd < 0 ? -errno : dump(fd, AF_INET, &found);
+	int r = fd < 0 ? -errno : dump(fd, AF_INET, port, &found);
 	if (r == 0)
-		r = dump(fd, AF_INET6, &found);
+		r = dump(fd, AF_INET6, port, &found);
 	if (r == -ENOENT) /* no IPv6 in this kernel */
 		r = 0;
 	if (r < 0) {

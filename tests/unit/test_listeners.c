@@ -28,7 +28,7 @@ static struct listener owner_of(int port, const struct unit_group *group)
 	AUTO_LISTENERS struct listeners *listeners = NULL;
 	struct listener listener = {0};
 	struct err err = {0};
-	assert_int_equal(listeners_read(&listeners, &err), 0);
+	assert_int_equal(listeners_read(0, &listeners, &err), 0);
 	assert_int_equal(listener_of(listeners, port, group, &listener, &err), 0);
 	return listener;
 }
@@ -67,9 +67,14 @@ static void who_would_answer_on_loopback(void **state)
 		}
 		assert_true(fd >= 0);
 		AUTO_LISTENERS struct listeners *listeners = NULL;
-		assert_int_equal(listeners_read(&listeners, NULL), 0);
-		if (listeners_any(listeners, port) != cases[i].answers)
+		assert_int_equal(listeners_read(0, &listeners, NULL), 0);
+		AUTO_LISTENERS struct listeners *here = NULL, *elsewhere = NULL;
+		assert_int_equal(listeners_read(port, &here, NULL), 0);
+		assert_int_equal(listeners_read(port == 65535 ? 1 : port + 1, &elsewhere, NULL), 0);
+		if (listeners_any(listeners, port) != cases[i].answers || listeners_any(here, port) != cases[i].answers)
 			fail_msg("%s: %d", cases[i].address, !cases[i].answers);
+		assert_int_equal(listeners_count(here), cases[i].answers);
+		assert_false(listeners_any(elsewhere, port));
 		AUTO_FREE struct listening *from_proc = NULL;
 		size_t count = 0;
 		assert_int_equal(listening_from_proc(&from_proc, &count, NULL), 0);
@@ -293,7 +298,7 @@ static void look_as_plain_user(void *cgroup)
 	(void)snprintf(group.cgroup, sizeof group.cgroup, "%s", (const char *)cgroup);
 	AUTO_LISTENERS struct listeners *listeners = NULL;
 	struct listener listener = {0};
-	CHILD_CHECK(listeners_read(&listeners, NULL) == 0);
+	CHILD_CHECK(listeners_read(0, &listeners, NULL) == 0);
 	CHILD_CHECK(listener_of(listeners, shared->port, &group, &listener, NULL) == 0);
 	CHILD_CHECK(listener.owner == PORT_OURS && listener.pid == 0);
 	CHILD_CHECK(listener_of(listeners, shared->port, &none, &listener, NULL) == 0);
@@ -318,7 +323,7 @@ static void roots_listener_seen_by_a_plain_user(void *argument)
 	struct unit_group none = {0};
 	AUTO_LISTENERS struct listeners *listeners = NULL;
 	struct listener listener = {0};
-	CHILD_CHECK(listeners_read(&listeners, NULL) == 0);
+	CHILD_CHECK(listeners_read(0, &listeners, NULL) == 0);
 	CHILD_CHECK(listener_of(listeners, shared->port, &none, &listener, NULL) == 0);
 	CHILD_CHECK(listener.owner == PORT_FOREIGN && listener.pid == 0 && !*listener.program);
 }
@@ -348,12 +353,12 @@ static void without_netlink(void *argument)
 	CHILD_CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
 	struct listening *v;
 	size_t n;
-	CHILD_CHECK(listening_from_sock_diag(&v, &n, NULL) == -EACCES);
+	CHILD_CHECK(listening_from_sock_diag(0, &v, &n, NULL) == -EACCES);
 	struct unit_group group = {0}, none = {0};
 	(void)snprintf(group.cgroup, sizeof group.cgroup, "%s", shared->cgroup);
 	AUTO_LISTENERS struct listeners *listeners = NULL;
 	struct listener listener = {0};
-	CHILD_CHECK(listeners_read(&listeners, NULL) == 0);
+	CHILD_CHECK(listeners_read(0, &listeners, NULL) == 0);
 	CHILD_CHECK(listener_of(listeners, shared->port, &none, &listener, NULL) == 0);
 	CHILD_CHECK(listener.owner == PORT_FOREIGN && listener.pid == shared->pid);
 	if (!*group.cgroup)
@@ -398,7 +403,7 @@ static void a_thousand_listeners(void **state)
 	NEED(made >= 900, "not enough descriptors or ports");
 	int64_t began = monotonic_ns();
 	AUTO_LISTENERS struct listeners *listeners = NULL;
-	assert_int_equal(listeners_read(&listeners, NULL), 0);
+	assert_int_equal(listeners_read(0, &listeners, NULL), 0);
 	int64_t read_ns = monotonic_ns() - began;
 	assert_true(listeners_count(listeners) >= (size_t)made);
 	began = monotonic_ns();
