@@ -4,12 +4,17 @@ import os
 import resource
 import shutil
 import socket
+import statistics
 import subprocess
 import time
 
 
 class CannotRun(Exception):
     pass
+
+
+def summary(values):
+    return {"median": statistics.median(values), "min": min(values), "max": max(values), "n": len(values)} if values else None
 
 
 class Stage:
@@ -49,10 +54,13 @@ class Stage:
         self.used = True
         return run([self.program, *words], self.env)
 
-    def systemd(self):
-        """From here on the backend is systemd."""
+    def need_user_manager(self):
         if subprocess.run(["systemctl", "--user", "show", "--property=Version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
             raise CannotRun("no user manager answers; run it below tests/real/user-manager")
+
+    def systemd(self):
+        """From here on the backend is systemd."""
+        self.need_user_manager()
         self.env["KIROCREW_POD_BACKEND"] = "systemd"
 
     def need(self, program):
@@ -64,7 +72,7 @@ class Stage:
 def run(command, env=None, **how):
     done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
     if done.returncode:
-        raise CannotRun(f"{' '.join(command[:3])}… ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+        raise CannotRun(f"{' '.join(command[:3])}… ended with {done.returncode}: {' '.join(done.stderr.split())[-300:]}")
     return done.stdout
 
 
@@ -96,6 +104,14 @@ def answers(port, seconds=30):
             pass
         time.sleep(0.0005)
     raise CannotRun(f"nothing answers on port {port}")
+
+
+def wait_for(condition, why_not, seconds=30):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise CannotRun(why_not)
+        time.sleep(0.01)
 
 
 def free_port():

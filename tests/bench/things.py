@@ -1,5 +1,6 @@
-"""What is measured. Each yields rows: name, unit, our figures, the others', what they are beside, a note."""
+"""What is measured. Each yields rows: name, unit, our figures, the others', what they are beside, a note; or a mapping that is printed by its keys."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -7,8 +8,8 @@ import signal
 import subprocess
 import time
 
-from stage import CannotRun, answers, cpu_of, free_port, run, timed
-
+import peers
+from stage import CannotRun, answers, cpu_of, free_port, run, summary, timed
 
 
 def start(here):
@@ -123,6 +124,63 @@ def systemd(here):
     yield "down, systemd", "ms", downs[1:], their_downs[1:], "systemctl --user stop, rm -rf"
 
 
+class Beside:
+    """A peer and its figures, until it fails."""
+
+    def __init__(self, peer, ending):
+        self.peer, self.ups, self.downs, self.why_not = peer, [], [], None
+        ending.callback(peer.end)
+        with self.failing():
+            peer.prepare()
+
+    @contextlib.contextmanager
+    def failing(self):
+        try:
+            yield
+        except CannotRun as why:
+            self.why_not = str(why)
+
+    def once(self):
+        if self.why_not:
+            return
+        with self.failing():
+            self.peer.port = free_port()
+            self.peer.make_home()
+            up = timed(self.peer.up)
+            answers(self.peer.port)
+            time.sleep(USED_S)
+            down = timed(self.peer.down)
+            if os.path.exists(self.peer.home):
+                raise CannotRun("its home is left")
+            self.ups.append(up)
+            self.downs.append(down)
+
+    def data(self, over):
+        if self.why_not:
+            return {"name": self.peer.name, "skipped": self.why_not}
+        return {"name": self.peer.name, "up": summary(self.ups[1:]), "down": summary(self.downs[1:]),
+                "up_ratio": ratio(self.ups[1:], over.ups[1:]), "down_ratio": ratio(self.downs[1:], over.downs[1:])}
+
+
+def ratio(figures, over):
+    """Of the medians; the least and the most of a round."""
+    if not figures or len(figures) != len(over):
+        return None
+    each = [one / other for one, other in zip(figures, over)]
+    return {"median": summary(figures)["median"] / summary(over)["median"], "min": min(each), "max": max(each)}
+
+
+def instead(here):
+    """`up` and `down` of one server in what people would use instead: all of them in each round."""
+    with contextlib.ExitStack() as ending:
+        field = [Beside(peer(here), ending) for peer in peers.ALL]
+        for turn in range(here.rounds + 1):
+            for one in field:
+                one.once()
+    over = next(one for one in field if type(one.peer) is peers.Embedded)
+    yield {"name": "up and down of one server", "unit": "ms", "rounds": here.rounds, "over": over.peer.name, "peers": [one.data(over) for one in field]}
+
+
 def make_tree(top, directories, files, size):
     for directory in range(directories):
         os.makedirs(f"{top}/d{directory}")
@@ -215,8 +273,13 @@ HELLO = {"id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11
 
 
 def mcp(here):
-    """The MCP probe over the server's own handshake, and against the inspector where --inspector names it."""
+    """The MCP probe over the server's own handshake, and against the inspector."""
     here.need("bwrap")
+    inspector, why_not = here.options.inspector, None
+    try:
+        inspector = inspector or peers.installed(here, "mcp-inspector")
+    except CannotRun as why:
+        why_not = str(why)
     report = json.loads(here.pod("up", "one", "--json", "--seed", "connections-two", "--health", "none", "--", "/bin/sleep", "1000"))
     server = ["/bin/sh", f"{report['home']}/kiro/mcp/server.sh", "notes", "read_note", "List or read the notes of this pod"]
     ours, theirs, reported, inspected = [], [], [], []
@@ -225,12 +288,14 @@ def mcp(here):
         said = []
         ours.append(timed(lambda: said.append(here.pod("probe", "one", "notes", "--json"))))
         reported.append(json.loads(said[0])["mcp"][0]["ms"])
-        if here.options.inspector and turn < 5:
-            inspected.append(timed(lambda: run([here.options.inspector, "--cli", *server, "--method", "tools/list"], timeout=120)))
+        if inspector and turn < 5:
+            inspected.append(timed(lambda: run([inspector, "--cli", *server, "--method", "tools/list"], timeout=120)))
     yield "probe of an MCP server, whole process", "ms", ours[1:], theirs[1:], "the server's own handshake"
     yield "  as the result says", "ms", reported[1:]
     if inspected:
         yield "  against the inspector", "ms", ours[1:], inspected[1:], "inspector --cli, tools/list"
+    else:
+        yield {"name": "  against the inspector", "skipped": why_not}
 
 
 def agent(here):
@@ -283,4 +348,4 @@ def crowd(here):
     yield "up with 200 pods alive", "ms", among, alone, "with none (not alternating)"
 
 
-ALL = [start, ls, ls_running, ls_systemd, embedded, systemd, crowd, down_tree, seed, snapshot, agent, mcp, keeper]
+ALL = [start, ls, ls_running, ls_systemd, embedded, systemd, instead, crowd, down_tree, seed, snapshot, agent, mcp, keeper]
