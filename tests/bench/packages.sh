@@ -5,7 +5,7 @@
 # DIR/why/NAME, in the table. Nothing to do is quick; removing DIR takes all of it away.
 set -uo pipefail
 dir=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/kirocrew-pod-bench}
-mkdir -p "$dir/debian" "$dir/npm" "$dir/why" && dir=$(cd "$dir" && pwd) || exit 1
+mkdir -p "$dir/debian" "$dir/why" && dir=$(cd "$dir" && pwd) || exit 1
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/bench-packages.XXXXXX") || exit 1
 trap 'rm -rf "$scratch"' EXIT
 failed=0
@@ -52,14 +52,15 @@ get_podman() {
 	done
 }
 
+# Each has a tree of its own: pm2's libraries on top would be taken by the inspector for its own.
 get_from_npm() {
 	command -v npm >/dev/null || { echo "there is no npm"; return 1; }
-	cd "$dir/npm" && npm install --prefix "$dir/npm" --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel error "$1"
+	mkdir -p "$dir/$2" && cd "$dir/$2" && npm install --prefix "$dir/$2" --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel error "$1"
 }
 
-has() { [ -x "$dir/debian/usr/bin/$1" ] || [ -x "$dir/npm/node_modules/.bin/$1" ] || command -v "$1" >/dev/null; }
+has() { [ -x "$dir/debian/usr/bin/$1" ] || [ -x "$dir/pm2/node_modules/.bin/$1" ] || [ -x "$dir/inspector/node_modules/.bin/$1" ] || command -v "$1" >/dev/null; }
 has supervisord || attempt supervisor get_supervisor
 has podman || attempt podman get_podman
-has pm2 || attempt pm2 get_from_npm pm2
-has mcp-inspector || attempt inspector get_from_npm @modelcontextprotocol/inspector
+has pm2 || attempt pm2 get_from_npm pm2 pm2
+has mcp-inspector || attempt inspector get_from_npm @modelcontextprotocol/inspector inspector
 exit $failed

@@ -17,7 +17,7 @@ WHERE_FROM = {"supervisord": "supervisor", "mcp-inspector": "inspector"}  # a pr
 
 def installed(here, program):
     """The path of a peer's program: as packages.sh put it, or as the host has it."""
-    for place in ("debian/usr/bin", "npm/node_modules/.bin"):
+    for place in ("debian/usr/bin", "pm2/node_modules/.bin", "inspector/node_modules/.bin"):
         path = os.path.join(here.options.peers, place, program)
         if os.access(path, os.X_OK):
             return path

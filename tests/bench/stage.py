@@ -13,6 +13,21 @@ class CannotRun(Exception):
     pass
 
 
+class UntilItFails:
+    """Does what it is asked for until something cannot be run; why not, from then on."""
+
+    why_not = None
+
+    def does(self, action):
+        if self.why_not:
+            return None
+        try:
+            return action()
+        except CannotRun as why:
+            self.why_not = str(why)
+            return None
+
+
 def summary(values):
     return {"median": statistics.median(values), "min": min(values), "max": max(values), "n": len(values)} if values else None
 
@@ -72,7 +87,7 @@ class Stage:
 def run(command, env=None, **how):
     done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
     if done.returncode:
-        raise CannotRun(f"{' '.join(command[:3])}… ended with {done.returncode}: {' '.join(done.stderr.split())[-300:]}")
+        raise CannotRun(f"{' '.join(command[:3])}… ended with {done.returncode}: {' '.join((done.stderr.strip() or done.stdout).split())[-300:]}")
     return done.stdout
 
 

@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import peers
-from stage import CannotRun, answers, cpu_of, free_port, run, summary, timed
+from stage import CannotRun, UntilItFails, answers, cpu_of, free_port, run, summary, timed
 
 
 def start(here):
@@ -124,36 +124,25 @@ def systemd(here):
     yield "down, systemd", "ms", downs[1:], their_downs[1:], "systemctl --user stop, rm -rf"
 
 
-class Beside:
-    """A peer and its figures, until it fails."""
+class Beside(UntilItFails):
+    """A peer and its figures."""
 
     def __init__(self, peer, ending):
-        self.peer, self.ups, self.downs, self.why_not = peer, [], [], None
+        self.peer, self.ups, self.downs = peer, [], []
         ending.callback(peer.end)
-        with self.failing():
-            peer.prepare()
-
-    @contextlib.contextmanager
-    def failing(self):
-        try:
-            yield
-        except CannotRun as why:
-            self.why_not = str(why)
+        self.does(peer.prepare)
 
     def once(self):
-        if self.why_not:
-            return
-        with self.failing():
-            self.peer.port = free_port()
-            self.peer.make_home()
-            up = timed(self.peer.up)
-            answers(self.peer.port)
-            time.sleep(USED_S)
-            down = timed(self.peer.down)
-            if os.path.exists(self.peer.home):
-                raise CannotRun("its home is left")
-            self.ups.append(up)
-            self.downs.append(down)
+        self.peer.port = free_port()
+        self.peer.make_home()
+        up = timed(self.peer.up)
+        answers(self.peer.port)
+        time.sleep(USED_S)
+        down = timed(self.peer.down)
+        if os.path.exists(self.peer.home):
+            raise CannotRun("its home is left")
+        self.ups.append(up)
+        self.downs.append(down)
 
     def data(self, over):
         if self.why_not:
@@ -176,7 +165,7 @@ def instead(here):
         field = [Beside(peer(here), ending) for peer in peers.ALL]
         for turn in range(here.rounds + 1):
             for one in field:
-                one.once()
+                one.does(one.once)
     over = next(one for one in field if type(one.peer) is peers.Embedded)
     yield {"name": "up and down of one server", "unit": "ms", "rounds": here.rounds, "over": over.peer.name, "peers": [one.data(over) for one in field]}
 
@@ -275,27 +264,23 @@ HELLO = {"id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11
 def mcp(here):
     """The MCP probe over the server's own handshake, and against the inspector."""
     here.need("bwrap")
-    inspector, why_not = here.options.inspector, None
-    try:
-        inspector = inspector or peers.installed(here, "mcp-inspector")
-    except CannotRun as why:
-        why_not = str(why)
     report = json.loads(here.pod("up", "one", "--json", "--seed", "connections-two", "--health", "none", "--", "/bin/sleep", "1000"))
     server = ["/bin/sh", f"{report['home']}/kiro/mcp/server.sh", "notes", "read_note", "List or read the notes of this pod"]
-    ours, theirs, reported, inspected = [], [], [], []
+    ours, theirs, reported, inspected, inspector = [], [], [], [], UntilItFails()
+    program = inspector.does(lambda: here.options.inspector or peers.installed(here, "mcp-inspector"))
     for turn in range(here.rounds + 1):
         theirs.append(timed(lambda: exchange(server, HELLO, {"method": "notifications/initialized"}, {"id": 1, "method": "tools/list"})))
         said = []
         ours.append(timed(lambda: said.append(here.pod("probe", "one", "notes", "--json"))))
         reported.append(json.loads(said[0])["mcp"][0]["ms"])
-        if inspector and turn < 5:
-            inspected.append(timed(lambda: run([inspector, "--cli", *server, "--method", "tools/list"], timeout=120)))
+        if turn < 5:
+            inspected.append(inspector.does(lambda: timed(lambda: run([program, "--cli", *server, "--method", "tools/list"], timeout=120))))
     yield "probe of an MCP server, whole process", "ms", ours[1:], theirs[1:], "the server's own handshake"
     yield "  as the result says", "ms", reported[1:]
-    if inspected:
-        yield "  against the inspector", "ms", ours[1:], inspected[1:], "inspector --cli, tools/list"
+    if inspector.why_not:
+        yield {"name": "  against the inspector", "skipped": inspector.why_not}
     else:
-        yield {"name": "  against the inspector", "skipped": why_not}
+        yield "  against the inspector", "ms", ours[1:], inspected[1:], "inspector --cli, tools/list"
 
 
 def agent(here):
