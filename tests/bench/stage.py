@@ -121,6 +121,11 @@ def answers(port, seconds=30):
     raise CannotRun(f"nothing answers on port {port}")
 
 
+def listens(port):
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
 def wait_for(condition, why_not, seconds=30):
     end = time.monotonic() + seconds
     while not condition():

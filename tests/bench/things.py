@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import peers
-from stage import CannotRun, UntilItFails, answers, cpu_of, free_port, run, summary, timed
+from stage import CannotRun, UntilItFails, answers, cpu_of, free_port, listens, run, summary, timed
 
 
 def start(here):
@@ -27,6 +27,13 @@ def make_pods(here, count):
         os.makedirs(f"{here.env['KIROCREW_POD_ROOT']}/p{number}/os-home", mode=0o700)
         with open(f"{here.env['KIROCREW_POD_ENV_DIR']}/p{number}.env", "w") as record:
             record.write(f"PORT='{46001 + number % 9000}'\nPORT_AUTO='{46001 + number % 9000}'\nEXEC='[\"/bin/sleep\",\"1000\"]'\n")
+
+
+def remove_pods(here, count):
+    """By hand: 1,000 `down` would take longer than all that is measured."""
+    for number in range(count):
+        shutil.rmtree(f"{here.env['KIROCREW_POD_ROOT']}/p{number}")
+        os.unlink(f"{here.env['KIROCREW_POD_ENV_DIR']}/p{number}.env")
 
 
 def listed(here, name, count):
@@ -64,6 +71,7 @@ def ls_running(here):
         here.pod("up", f"run{number}", "--", here.server, "{port}")
     make_pods(here, 900)
     yield from listed(here, f"ls, 1,000 pods, 100 run ({here.env['KIROCREW_POD_BACKEND']})", 1000)
+    remove_pods(here, 900)
 
 
 def ls_systemd(here):
@@ -141,6 +149,8 @@ class Beside(UntilItFails):
         down = timed(self.peer.down)
         if os.path.exists(self.peer.home):
             raise CannotRun("its home is left")
+        if listens(self.peer.port):
+            raise CannotRun("its server is left")
         self.ups.append(up)
         self.downs.append(down)
 
