@@ -4,12 +4,32 @@ import os
 import resource
 import shutil
 import socket
+import statistics
 import subprocess
 import time
 
 
 class CannotRun(Exception):
     pass
+
+
+class UntilItFails:
+    """Does what it is asked for until something cannot be run; why not, from then on."""
+
+    why_not = None
+
+    def does(self, action):
+        if self.why_not:
+            return None
+        try:
+            return action()
+        except CannotRun as why:
+            self.why_not = str(why)
+            return None
+
+
+def summary(values):
+    return {"median": statistics.median(values), "min": min(values), "max": max(values), "n": len(values)} if values else None
 
 
 class Stage:
@@ -49,10 +69,13 @@ class Stage:
         self.used = True
         return run([self.program, *words], self.env)
 
-    def systemd(self):
-        """From here on the backend is systemd."""
+    def need_user_manager(self):
         if subprocess.run(["systemctl", "--user", "show", "--property=Version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
             raise CannotRun("no user manager answers; run it below tests/real/user-manager")
+
+    def systemd(self):
+        """From here on the backend is systemd."""
+        self.need_user_manager()
         self.env["KIROCREW_POD_BACKEND"] = "systemd"
 
     def need(self, program):
@@ -64,7 +87,7 @@ class Stage:
 def run(command, env=None, **how):
     done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
     if done.returncode:
-        raise CannotRun(f"{' '.join(command[:3])}… ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+        raise CannotRun(f"{' '.join(command[:3])}… ended with {done.returncode}: {' '.join((done.stderr.strip() or done.stdout).split())[-300:]}")
     return done.stdout
 
 
@@ -96,6 +119,19 @@ def answers(port, seconds=30):
             pass
         time.sleep(0.0005)
     raise CannotRun(f"nothing answers on port {port}")
+
+
+def listens(port):
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+def wait_for(condition, why_not, seconds=30):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise CannotRun(why_not)
+        time.sleep(0.01)
 
 
 def free_port():

@@ -1,5 +1,6 @@
-"""What is measured. Each yields rows: name, unit, our figures, the others', what they are beside, a note."""
+"""What is measured. Each yields rows: name, unit, our figures, the others', what they are beside, a note; or a mapping that is printed by its keys."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -7,8 +8,8 @@ import signal
 import subprocess
 import time
 
-from stage import CannotRun, answers, cpu_of, free_port, run, timed
-
+import peers
+from stage import CannotRun, UntilItFails, answers, cpu_of, free_port, listens, run, summary, timed
 
 
 def start(here):
@@ -26,6 +27,13 @@ def make_pods(here, count):
         os.makedirs(f"{here.env['KIROCREW_POD_ROOT']}/p{number}/os-home", mode=0o700)
         with open(f"{here.env['KIROCREW_POD_ENV_DIR']}/p{number}.env", "w") as record:
             record.write(f"PORT='{46001 + number % 9000}'\nPORT_AUTO='{46001 + number % 9000}'\nEXEC='[\"/bin/sleep\",\"1000\"]'\n")
+
+
+def remove_pods(here, count):
+    """By hand: 1,000 `down` would take longer than all that is measured."""
+    for number in range(count):
+        shutil.rmtree(f"{here.env['KIROCREW_POD_ROOT']}/p{number}")
+        os.unlink(f"{here.env['KIROCREW_POD_ENV_DIR']}/p{number}.env")
 
 
 def listed(here, name, count):
@@ -63,6 +71,7 @@ def ls_running(here):
         here.pod("up", f"run{number}", "--", here.server, "{port}")
     make_pods(here, 900)
     yield from listed(here, f"ls, 1,000 pods, 100 run ({here.env['KIROCREW_POD_BACKEND']})", 1000)
+    remove_pods(here, 900)
 
 
 def ls_systemd(here):
@@ -121,6 +130,54 @@ def systemd(here):
         downs.append(timed(lambda: here.pod("down", "one")))
     yield "up, systemd", "ms", ups[1:], their_ups[1:], "systemd-run --user and the same wait"
     yield "down, systemd", "ms", downs[1:], their_downs[1:], "systemctl --user stop, rm -rf"
+
+
+class Beside(UntilItFails):
+    """A peer and its figures."""
+
+    def __init__(self, peer, ending):
+        self.peer, self.ups, self.downs = peer, [], []
+        ending.callback(peer.end)
+        self.does(peer.prepare)
+
+    def once(self):
+        self.peer.port = free_port()
+        self.peer.make_home()
+        up = timed(self.peer.up)
+        answers(self.peer.port)
+        time.sleep(USED_S)
+        down = timed(self.peer.down)
+        if os.path.exists(self.peer.home):
+            raise CannotRun("its home is left")
+        if listens(self.peer.port):
+            raise CannotRun("its server is left")
+        self.ups.append(up)
+        self.downs.append(down)
+
+    def data(self, over):
+        if self.why_not:
+            return {"name": self.peer.name, "skipped": self.why_not}
+        return {"name": self.peer.name, "up": summary(self.ups[1:]), "down": summary(self.downs[1:]),
+                "up_ratio": ratio(self.ups[1:], over.ups[1:]), "down_ratio": ratio(self.downs[1:], over.downs[1:])}
+
+
+def ratio(figures, over):
+    """Of the medians; the least and the most of a round."""
+    if not figures or len(figures) != len(over):
+        return None
+    each = [one / other for one, other in zip(figures, over)]
+    return {"median": summary(figures)["median"] / summary(over)["median"], "min": min(each), "max": max(each)}
+
+
+def instead(here):
+    """`up` and `down` of one server in what people would use instead: all of them in each round."""
+    with contextlib.ExitStack() as ending:
+        field = [Beside(peer(here), ending) for peer in peers.ALL]
+        for turn in range(here.rounds + 1):
+            for one in field:
+                one.does(one.once)
+    over = next(one for one in field if type(one.peer) is peers.Embedded)
+    yield {"name": "up and down of one server", "unit": "ms", "rounds": here.rounds, "over": over.peer.name, "peers": [one.data(over) for one in field]}
 
 
 def make_tree(top, directories, files, size):
@@ -215,21 +272,24 @@ HELLO = {"id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11
 
 
 def mcp(here):
-    """The MCP probe over the server's own handshake, and against the inspector where --inspector names it."""
+    """The MCP probe over the server's own handshake, and against the inspector."""
     here.need("bwrap")
     report = json.loads(here.pod("up", "one", "--json", "--seed", "connections-two", "--health", "none", "--", "/bin/sleep", "1000"))
     server = ["/bin/sh", f"{report['home']}/kiro/mcp/server.sh", "notes", "read_note", "List or read the notes of this pod"]
-    ours, theirs, reported, inspected = [], [], [], []
+    ours, theirs, reported, inspected, inspector = [], [], [], [], UntilItFails()
+    program = inspector.does(lambda: here.options.inspector or peers.installed(here, "mcp-inspector"))
     for turn in range(here.rounds + 1):
         theirs.append(timed(lambda: exchange(server, HELLO, {"method": "notifications/initialized"}, {"id": 1, "method": "tools/list"})))
         said = []
         ours.append(timed(lambda: said.append(here.pod("probe", "one", "notes", "--json"))))
         reported.append(json.loads(said[0])["mcp"][0]["ms"])
-        if here.options.inspector and turn < 5:
-            inspected.append(timed(lambda: run([here.options.inspector, "--cli", *server, "--method", "tools/list"], timeout=120)))
+        if turn < 5:
+            inspected.append(inspector.does(lambda: timed(lambda: run([program, "--cli", *server, "--method", "tools/list"], timeout=120))))
     yield "probe of an MCP server, whole process", "ms", ours[1:], theirs[1:], "the server's own handshake"
     yield "  as the result says", "ms", reported[1:]
-    if inspected:
+    if inspector.why_not:
+        yield {"name": "  against the inspector", "skipped": inspector.why_not}
+    else:
         yield "  against the inspector", "ms", ours[1:], inspected[1:], "inspector --cli, tools/list"
 
 
@@ -283,4 +343,4 @@ def crowd(here):
     yield "up with 200 pods alive", "ms", among, alone, "with none (not alternating)"
 
 
-ALL = [start, ls, ls_running, ls_systemd, embedded, systemd, crowd, down_tree, seed, snapshot, agent, mcp, keeper]
+ALL = [start, ls, ls_running, ls_systemd, embedded, systemd, instead, crowd, down_tree, seed, snapshot, agent, mcp, keeper]
