@@ -13,6 +13,7 @@
 #include "pod/lifecycle/port_choice.h"
 #include "pod/lifecycle/progress.h"
 #include "pod/lifecycle/retire.h"
+#include "pod/lifecycle/vacancy.h"
 #include "pod/model/environment.h"
 #include "pod/model/refusal.h"
 #include "pod/system/home_look.h"
@@ -502,6 +503,8 @@ static int up_locked(struct ascent *a, struct err *err)
 		r = refuse(err, REFUSAL_EXISTS, a->request->name.text, "it is %s", pod_state_name(sight.state));
 	if (r == 0)
 		r = up_decide(&sight.facts, &plan, err);
+	if (r == 0 && plan.unclaimed)
+		r = home_vacant(a->session, &sight.facts, (char[OCCUPANTS_MAX]){0}, err);
 	if (r == 0)
 		r = load_before(a, err);
 	if (r == 0)
