@@ -10,6 +10,7 @@
 #include "fsops/tree.h"
 #include "pod/lifecycle/intent.h"
 #include "pod/lifecycle/look.h"
+#include "pod/lifecycle/peers.h"
 #include "pod/lifecycle/port_choice.h"
 #include "pod/lifecycle/progress.h"
 #include "pod/lifecycle/retire.h"
@@ -128,8 +129,11 @@ static int record_intent(struct ascent *a, struct err *err)
 	int r = session_lock_plane(a->session, &plane_lock, err);
 	bool moved = false;
 	int before = a->spec.port;
+	struct port_set taken = a->lost;
 	if (r == 0)
-		r = port_choose(a->session, &a->request->name, &a->lost, &a->spec, &moved, err);
+		r = peers_look(a->session, &a->request->name, &taken, err);
+	if (r == 0)
+		r = port_choose(&a->session->around.plane, &a->request->name, &taken, &a->spec, &moved, err);
 	if (r == 0)
 		r = write_record_unsynced(a, err);
 	if (r == 0 && moved)
@@ -518,13 +522,21 @@ static int up_locked(struct ascent *a, struct err *err)
 	return r < 0 ? r : fill_report(a, err);
 }
 
+/* None is made where the pods had one that is gone. */
+static int make_plane(struct session *session, struct err *err)
+{
+	struct port_set claimed = {0};
+	int r = session->root.fd < 0 ? peers_look(session, NULL, &claimed, err) : 0;
+	return r < 0 ? r : session_make_plane(session, err);
+}
+
 int up(struct session *session, const struct up_request *request, struct up_report *ret_report, struct err *err)
 {
 	__attribute__((cleanup(cleanup_ascent))) struct ascent a = {.session = session, .request = request, .report = ret_report};
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	int r = life_wish_resolve(&request->life, &a.life, err);
 	if (r == 0)
-		r = session_make_plane(session, err);
+		r = make_plane(session, err);
 	if (r == 0)
 		r = guard_end_what_is_over(session, &request->name, err);
 	if (r == 0)
