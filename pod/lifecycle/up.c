@@ -19,6 +19,7 @@
 #include "pod/model/refusal.h"
 #include "pod/system/home_look.h"
 #include "pod/system/homes.h"
+#include "pod/system/interrupt.h"
 #include "pod/system/log_tail.h"
 #include "pod/system/logfile.h"
 #include "pod/system/records.h"
@@ -123,6 +124,12 @@ static int write_record(struct ascent *a, struct err *err)
 	return r < 0 ? r : records_sync(&a->session->pods_dir, err);
 }
 
+/* `run` has its own way with them. */
+static int hold_signals(const struct ascent *a, struct err *err)
+{
+	return a->session->foreground ? 0 : interrupt_hold(err);
+}
+
 static int record_intent(struct ascent *a, struct err *err)
 {
 	AUTO_LOCK struct lock plane_lock = LOCK_NONE;
@@ -134,6 +141,8 @@ static int record_intent(struct ascent *a, struct err *err)
 		r = peers_look(a->session, &a->request->name, &taken, err);
 	if (r == 0)
 		r = port_choose(&a->session->around.plane, &a->request->name, &taken, &a->spec, &moved, err);
+	if (r == 0) /* from here on there is something to take back */
+		r = hold_signals(a, err);
 	if (r == 0)
 		r = write_record_unsynced(a, err);
 	if (r == 0 && moved)
@@ -291,6 +300,12 @@ static int explain_silence(const struct ascent *a, const struct ready *ready, st
 		       budget_secs(a), why);
 }
 
+static int explain_interruption(const struct ascent *a, struct err *err)
+{
+	const char *left = a->report->was_running ? "it runs, and is left alone" : a->made_home ? "nothing of it is kept" : "it is as it was before";
+	return err_set(err, -EINTR, "up", a->request->name.text, "interrupted before it was ready; %s", left);
+}
+
 static int explain(struct ascent *a, const struct ready *ready, struct err *err)
 {
 	const char *name = a->request->name.text;
@@ -313,7 +328,7 @@ static int explain(struct ascent *a, const struct ready *ready, struct err *err)
 		life_end_describe(&a->spec.life, ready->life, end, sizeof end);
 		return err_set(err, -EOWNERDEAD, "up", name, "%s before it was ready; nothing of it is kept", end);
 	case READY_INTERRUPTED:
-		return err_set(err, -EINTR, "up", name, "interrupted before it was ready; nothing of it is kept");
+		return explain_interruption(a, err);
 	case READY_TIMEOUT:
 		break;
 	}
@@ -349,7 +364,8 @@ static int climb(struct ascent *a, struct err *err)
 			return r;
 		}
 		if (lost == RACES_RETRIED || !lost_race(a, &ready)) {
-			keep_log_tail(a);
+			if (ready.end != READY_INTERRUPTED)
+				keep_log_tail(a);
 			return explain(a, &ready, err);
 		}
 		r = move_on(a, err);
@@ -412,9 +428,9 @@ static int change_life(struct ascent *a, const struct life *before, struct err *
 /* The running process keeps its port and its words: what is recorded now is read at the next boot. */
 static int already_running(struct ascent *a, const struct pod_facts *facts, struct err *err)
 {
-	int r = 0;
+	int r = hold_signals(a, err);
 	a->report->was_running = true;
-	if (asks_for_changes(a->request)) {
+	if (r == 0 && asks_for_changes(a->request)) {
 		r = decide_spec(a, err);
 		a->spec.port = facts->port;
 		a->spec.port_auto = facts->spec.port_auto;
@@ -423,7 +439,7 @@ static int already_running(struct ascent *a, const struct pod_facts *facts, stru
 		if (r == 0)
 			warn(a->report, "%s runs already: the new flags apply at its next boot%s", a->request->name.text,
 			     a->request->port ? "; its port stays until it is taken down" : "");
-	} else {
+	} else if (r == 0) {
 		r = spec_from_record(&a->before, &a->spec, err);
 	}
 	if (r == 0)
