@@ -425,23 +425,49 @@ static int change_life(struct ascent *a, const struct life *before, struct err *
 	return r;
 }
 
+/* By what they mean: a record may have been written by hand. */
+static int changes_recorded(const struct ascent *a, bool *ret_changes, struct err *err)
+{
+	AUTO_SPEC struct spec recorded = {0};
+	AUTO_RECORD struct record was = {0}, will_be = {0};
+	int r = spec_from_record(&a->before, &recorded, err);
+	if (r == 0)
+		r = record_copy(&a->before, &was, err);
+	if (r == 0)
+		r = record_copy(&a->before, &will_be, err);
+	if (r == 0)
+		r = spec_to_record(&recorded, &was, err);
+	if (r == 0)
+		r = spec_to_record(&a->spec, &will_be, err);
+	*ret_changes = r == 0 && !record_same(&was, &will_be);
+	return r;
+}
+
 /* The running process keeps its port and its words: what is recorded now is read at the next boot. */
+static int change_next_boot(struct ascent *a, const struct pod_facts *facts, struct err *err)
+{
+	bool changes = false;
+	int r = decide_spec(a, err);
+	if (r == 0 && a->request->port && a->spec.port != facts->port)
+		return refuse(err, REFUSAL_PORT_KEPT, a->request->name.text, "it has port %d", facts->port);
+	a->spec.life = facts->spec.life; /* holds at once, and is told apart */
+	if (r == 0)
+		r = changes_recorded(a, &changes, err);
+	if (r < 0 || !changes)
+		return r;
+	r = write_record(a, err);
+	if (r == 0)
+		warn(a->report, "%s runs already: the new flags apply at its next boot", a->request->name.text);
+	return r;
+}
+
 static int already_running(struct ascent *a, const struct pod_facts *facts, struct err *err)
 {
 	int r = hold_signals(a, err);
 	a->report->was_running = true;
-	if (r == 0 && asks_for_changes(a->request)) {
-		r = decide_spec(a, err);
-		a->spec.port = facts->port;
-		a->spec.port_auto = facts->spec.port_auto;
-		if (r == 0)
-			r = write_record(a, err);
-		if (r == 0)
-			warn(a->report, "%s runs already: the new flags apply at its next boot%s", a->request->name.text,
-			     a->request->port ? "; its port stays until it is taken down" : "");
-	} else if (r == 0) {
-		r = spec_from_record(&a->before, &a->spec, err);
-	}
+	if (r == 0)
+		r = asks_for_changes(a->request) ? change_next_boot(a, facts, err) : spec_from_record(&a->before, &a->spec, err);
+	a->spec.port = facts->port;
 	if (r == 0)
 		r = change_life(a, &facts->spec.life, err);
 	struct ready ready = {0};

@@ -33,6 +33,7 @@ static const struct refusal_entry table[REFUSAL_COUNT_] = {
 				     "take the pod down and up again"},
 	[REFUSAL_AGENT_DEAD] = {"agent-dead", EXIT_REFUSED, true, "the agent cannot start", "mend the agent, then run `kirocrew-pod up` again"},
 	[REFUSAL_VALUE] = {"value", EXIT_REFUSED, true, "the value cannot be carried to the pod", "choose another"},
+	[REFUSAL_PORT_KEPT] = {"port-kept", EXIT_REFUSED, false, "a pod that runs keeps its port", "take it down before it is given another with --port"},
 	[REFUSAL_SERVER_EXISTS] = {"server-exists", EXIT_REFUSED, false, "there is such a server already, and it is left alone",
 				   "say --replace, or choose another name"},
 	[REFUSAL_EXISTS] = {"exists", EXIT_REFUSED, false, "there is such a pod already, and it is left alone", "take it down, or choose another name"},
