@@ -38,6 +38,7 @@ const struct flag_entry flag_table[FLAGS] = {
 	[FLAG_PAYLOAD] = {"payload", 0, "WORDS", "what the pod runs, split as a shell would; without it the KiroCrew checkout"},
 	[FLAG_STATE] = {"state", 0, "S", "only pods in this state, such as up; may be given several times"},
 	[FLAG_WATCH] = {"watch", 0, NULL, "go on, and show it again whenever something changes"},
+	[FLAG_REPLACE] = {"replace", 0, NULL, "of `mcp add`: what the server was before goes"},
 	[FLAG_HELP] = {"help", 'h', NULL, "print this help"},
 };
 

@@ -1,4 +1,5 @@
 #include "cmd/pod_of.h"
+#include "cmd/print.h"
 #include "pod/lifecycle/boot.h"
 #include "pod/model/refusal.h"
 
@@ -14,13 +15,19 @@ static int run_exec(const struct arguments *arguments, struct err *err)
 		r = session_open(arguments->config, &session, err);
 	if (r == 0)
 		r = passage_for_command(&session, &name, arguments->command, arguments->command_count, &passage, err);
-	return r < 0 ? r : passage_go(&passage, err);
+	if (r == 0)
+		r = passage_enter(&passage, err);
+	if (r < 0)
+		return r;
+	(void)passage_go(&passage, err);
+	return print_not_runnable(err);
 }
 
 const struct verb verb_exec = {
 	.name = "exec",
 	.operands = "NAME -- CMD ARG...",
 	.summary = "Run a command in the pod's environment and workspace; its status is passed on",
+	.details = "The status is 127 for a command that is not there and 126 for one that cannot be executed.",
 	.names_min = 1,
 	.names_max = 1,
 	.command = true,

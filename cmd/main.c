@@ -10,6 +10,7 @@
 #include "cmd/print.h"
 #include "cmd/verbs.h"
 #include "pod/model/refusal.h"
+#include "pod/system/interrupt.h"
 
 const struct verb *const verb_table[] = {
 	&verb_up,     &verb_run,      &verb_down,	&verb_ls,     &verb_status, &verb_prune, &verb_logs,   &verb_exec,   &verb_url,
@@ -129,5 +130,7 @@ int main(int argc, char **argv)
 	if (fill_standard_descriptors() < 0)
 		return EXIT_FAILED;
 	own_signals();
-	return print_end(dispatch(argc, argv));
+	int status = print_end(dispatch(argc, argv));
+	interrupt_obey();
+	return status;
 }

@@ -30,12 +30,30 @@ static int declared(const struct arguments *arguments, struct environment *env, 
 	return 0;
 }
 
+static void tell_what_it_was(const struct mcp_server *before, const struct server_wish *wish)
+{
+	char words[1024];
+	size_t used = (size_t)snprintf(words, sizeof words, "%s", before->command ? before->command : "no command");
+	for (size_t i = 0; i < before->args.n && used < sizeof words; i++)
+		used += (size_t)snprintf(words + used, sizeof words - used, " %s", before->args.v[i]);
+	if (mcp_server_says(before, wish->argv, wish->env))
+		print_note("%s: it is declared so already; nothing was changed", wish->server);
+	else
+		print_note("%s: it is replaced; until now it ran %s", wish->server, words);
+}
+
 static int run_add(const struct arguments *arguments, struct session *session, const struct pod_name *name, struct err *err)
 {
 	AUTO_ENVIRONMENT struct environment env = {0};
+	AUTO_MCP_SERVERS struct mcp_servers before = {0};
+	struct server_wish wish = {
+	    .server = arguments->names[2], .argv = arguments->command, .env = &env, .replace = arguments->value[FLAG_REPLACE]};
 	int r = declared(arguments, &env, err);
 	if (r == 0)
-		r = server_add(session, name, arguments->names[2], arguments->command, &env, err);
+		r = server_add(session, name, &wish, &before, err);
+	const struct mcp_server *there = r < 0 ? NULL : mcp_servers_find(&before, wish.server);
+	if (there)
+		tell_what_it_was(there, &wish);
 	return r < 0 ? r : EXIT_DONE;
 }
 
@@ -103,7 +121,7 @@ static int run_server(const struct arguments *arguments, struct session *session
 }
 
 static const struct action actions[] = {
-	{"add", "add NAME SERVER [--env K=V]... -- CMD ARG...", 2, true, run_add},
+	{"add", "add NAME SERVER [--env K=V]... [--replace] -- CMD ARG...", 2, true, run_add},
 	{"rm", "rm NAME SERVER", 2, false, run_rm},
 	{"ls", "ls NAME [--json]", 1, false, run_ls},
 	{"run", "run NAME SERVER", 2, false, run_server},
@@ -126,8 +144,8 @@ static int run_mcp(const struct arguments *arguments, struct err *err)
 		return refuse(err, REFUSAL_USAGE, arguments->names[0], "`mcp` does add, rm, ls and run");
 	if (arguments->name_count != action->operands + 1 || arguments->has_command != action->command)
 		return refuse(err, REFUSAL_USAGE, "mcp", "usage: kirocrew-pod mcp %s", action->usage);
-	if (arguments->repeated_count && !action->command)
-		return refuse(err, REFUSAL_USAGE, "--env", "it belongs to `mcp add`");
+	if ((arguments->repeated_count || arguments->value[FLAG_REPLACE]) && !action->command)
+		return refuse(err, REFUSAL_USAGE, arguments->repeated_count ? "--env" : "--replace", "it belongs to `mcp add`");
 	int r = argument_name(arguments, 1, &name, err);
 	if (r == 0)
 		r = session_open(arguments->config, &session, err);
@@ -138,12 +156,13 @@ const struct verb verb_mcp = {
 	.name = "mcp",
 	.operands = "ACTION NAME [SERVER] [-- CMD...]",
 	.summary = "The MCP servers of a pod: add, rm, ls, run",
-	.details = "mcp add NAME SERVER [--env K=V]... -- CMD ARG...   declares a server, or replaces its command\n"
-		   "mcp rm NAME SERVER                                takes it out\n"
-		   "mcp ls NAME [--json]                              what is declared\n"
-		   "mcp run NAME SERVER                               becomes the server on its own stdio, sandboxed as `probe` does it",
+	.details = "mcp add NAME SERVER [--env K=V]... [--replace] -- CMD ARG...\n"
+		   "                       declares a server; one that is there with other words is left alone without --replace\n"
+		   "mcp rm NAME SERVER     takes it out\n"
+		   "mcp ls NAME [--json]   what is declared\n"
+		   "mcp run NAME SERVER    becomes the server on its own stdio, sandboxed as `probe` does it",
 	.actions = "add rm ls run",
-	.flags = FLAG(ENV) | FLAG(JSON),
+	.flags = FLAG(ENV) | FLAG(REPLACE) | FLAG(JSON),
 	.names_min = 2,
 	.names_max = 3,
 	.command = true,

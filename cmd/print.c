@@ -114,6 +114,12 @@ void print_err(const struct err *err)
 	line_to_stderr("kirocrew-pod: ", sentence, strlen(sentence));
 }
 
+int print_not_runnable(const struct err *err)
+{
+	print_err(err);
+	return err->code == -ENOENT ? 127 : 126;
+}
+
 void print_tail(const char *bytes)
 {
 	while (bytes && *bytes) {

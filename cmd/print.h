@@ -28,6 +28,8 @@ void json_line_free(struct json_line *line);
 
 __attribute__((format(printf, 1, 2))) void print_note(const char *format, ...); /* "kirocrew-pod: …" to stderr, escaped */
 void print_err(const struct err *err);                 /* what: why; remedy */
+/* Of a command: the line, and the status as a shell, env(1) and timeout(1) have it: 127 when it is not there (-ENOENT), else 126. */
+int print_not_runnable(const struct err *err);
 void print_tail(const char *bytes);                    /* log lines to stderr, each escaped and indented */
 /* Flushes; -EPIPE is a quiet end, another error is told. Exit status to use instead of `status`. */
 /* What was printed is written now; false when it could not be. */

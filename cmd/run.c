@@ -1,5 +1,3 @@
-#include <errno.h>
-
 #include "cmd/print.h"
 #include "cmd/progress.h"
 #include "cmd/up.h"
@@ -41,13 +39,6 @@ static int run_beside(struct session *session, struct foreground *foreground, co
 	return r < 0 ? r : status;
 }
 
-/* As a shell, env(1) and timeout(1) have it. */
-static int not_runnable(const struct err *err)
-{
-	print_err(err);
-	return err->code == -ENOENT ? 127 : 126;
-}
-
 static int run_run(const struct arguments *arguments, struct err *err)
 {
 	AUTO_SESSION struct session session = {.root = PIN_NONE, .pods_dir = PIN_NONE};
@@ -65,7 +56,7 @@ static int run_run(const struct arguments *arguments, struct err *err)
 	if (r == 0)
 		r = session_open(arguments->config, &session, err);
 	if (r == 0 && run_find_command(&session, arguments->command[0], program, sizeof program, err) < 0)
-		return not_runnable(err);
+		return print_not_runnable(err);
 	if (r == 0)
 		r = foreground_begin(&foreground, err);
 	if (r < 0)

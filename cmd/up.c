@@ -119,7 +119,8 @@ const struct verb verb_up = {
 	.operands = "NAME [-- CMD ARG...]",
 	.summary = "Make a pod, or find it running, and return when it answers",
 	.details = "Without a command the pod runs the KiroCrew checkout of that name. In the command's words {port}, {home}, {os_home} and\n"
-		   "{name} are replaced; {{ is a literal {.",
+		   "{name} are replaced; {{ is a literal {. A signal that asks for its end makes it take back what it made; a second one ends\n"
+		   "it at once.",
 	.flags = UP_FLAGS | FLAG(JSON) | FLAG(OWNER),
 	.names_min = 1,
 	.names_max = 1,

@@ -170,7 +170,8 @@ int boot_prepare(const char *config, const char *text, struct boot *boot, struct
 int boot_go(struct boot *boot, struct err *err)
 {
 	struct err why = {0};
-	(void)passage_go(&boot->passage, &why);
+	if (passage_enter(&boot->passage, &why) == 0)
+		(void)passage_go(&boot->passage, &why);
 	return refuse(err, REFUSAL_NOT_PROVISIONED, boot->passage.argv.v[0], "%s", why.text);
 }
 
@@ -220,12 +221,15 @@ int passage_for_command(struct session *session, const struct pod_name *name, ch
 	return 0;
 }
 
+int passage_enter(const struct passage *passage, struct err *err)
+{
+	return chdir(passage->directory) < 0 ? err_code(err, -errno, "directory", passage->directory) : 0;
+}
+
 int passage_go(const struct passage *passage, struct err *err)
 {
 	char found[PLANE_PATH_MAX];
 	const char *path = environment_get(&passage->environment, "PATH");
-	if (chdir(passage->directory) < 0)
-		return err_code(err, -errno, "directory", passage->directory);
 	int r = command_find(passage->argv.v[0], path ? path : "/usr/bin:/bin", passage->directory, found, sizeof found, err);
 	if (r < 0)
 		return r;

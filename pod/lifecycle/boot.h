@@ -16,7 +16,8 @@ void passage_free(struct passage *passage);
 #define AUTO_PASSAGE __attribute__((cleanup(passage_free)))
 int passage_for_command(struct session *session, const struct pod_name *name, char *const *command, size_t count, struct passage *ret_passage,
 			struct err *err);
-/* execve; returns only on failure. */
+int passage_enter(const struct passage *passage, struct err *err); /* its directory */
+/* execve from there; returns only on failure: -ENOENT when there is no such command. */
 int passage_go(const struct passage *passage, struct err *err);
 
 struct boot {

@@ -103,9 +103,13 @@ static void look_pods(struct session *session, struct host_facts *facts)
 		say_why(&why, facts->pods_error, sizeof facts->pods_error);
 	for (size_t i = 0; i < sights.n; i++) {
 		const struct sight *sight = &sights.v[i];
-		if ((sight->state == POD_ORPHAN || sight->state == POD_UNFINISHED) && !pod_is_stranger(&sight->facts))
+		if (pod_is_stranger(&sight->facts))
+			add_leftover(&facts->strangers, sight->facts.name.text);
+		else if (sight->state == POD_ORPHAN || sight->state == POD_UNFINISHED)
 			add_leftover(&facts->orphans, sight->facts.name.text);
 	}
+	for (size_t i = 0; i < sights.stranger_count; i++)
+		add_leftover(&facts->strangers, sights.strangers[i]);
 }
 
 static int look_plane(struct session *session, const struct err *not_open, struct host_facts *facts, struct err *err)

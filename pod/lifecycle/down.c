@@ -1,15 +1,14 @@
 #include "pod/lifecycle/down.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "pod/lifecycle/look.h"
 #include "pod/lifecycle/progress.h"
 #include "pod/lifecycle/retire.h"
 #include "pod/lifecycle/up.h"
+#include "pod/lifecycle/vacancy.h"
 #include "pod/model/environment.h"
 #include "pod/model/refusal.h"
 #include "pod/system/home_look.h"
@@ -93,107 +92,6 @@ static int close_gate(struct descent *d, struct err *err)
 
 /* --- a pod without a unit ----------------------------------------------------------------------------------------------- */
 
-/* Another `prune` or `ls` that looks at the home just now is nobody who uses it; a boot is known by its gate. */
-static void drop_lookers(const struct session *session, struct process_list *holders)
-{
-	size_t kept = 0;
-	for (size_t i = 0; i < holders->n; i++) {
-		bool left = true;
-		(void)process_left_program(holders->v[i].pid, session->around.program, &left, NULL);
-		if (left)
-			holders->v[kept++] = holders->v[i];
-	}
-	holders->n = kept;
-}
-
-static bool bears_no_permission(const struct pin *root, const char *entry)
-{
-	struct stat st;
-	return fstatat(root->fd, entry, &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & S_IRWXU) != S_IRWXU;
-}
-
-/* 1: it is open. 0: there is none, or one without permission bits: nobody but root can have entered it, and it is repaired when it is deleted. */
-static int open_home(struct descent *d, struct pin *ret_home, struct err *err)
-{
-	struct err why = {0};
-	const char *entry = pod_home_entry(d->facts);
-	int r = entry ? pin_child(&d->session->root, entry, ret_home, &why) : -ENOENT;
-	if (r == -ENOENT || (r == -EACCES && bears_no_permission(&d->session->root, entry)))
-		return 0;
-	if (r < 0) {
-		*err = why;
-		return err_prepend(err, "it cannot be found out whether anybody uses the home");
-	}
-	return 1;
-}
-
-static int nobody_holds_home(struct descent *d, struct err *err)
-{
-	AUTO_PIN struct pin home = PIN_NONE;
-	AUTO_PROCESSES struct process_list holders = {0};
-	struct pod_paths paths;
-	int r = pod_paths_make(&d->session->around.plane, d->name, &paths, err);
-	if (r == 0)
-		r = open_home(d, &home, err);
-	if (r <= 0)
-		return r;
-	r = process_holders(&home, paths.home, &holders, err);
-	drop_lookers(d->session, &holders);
-	if (r < 0 || holders.n == 0)
-		return r;
-	retire_names(&holders, d->report->survivors, sizeof d->report->survivors);
-	return refuse(err, REFUSAL_IN_USE, d->name->text, "its home is held by %s, which no unit started; nothing was deleted", d->report->survivors);
-}
-
-/* With the record the generation was lost, by which the processes of a lost keeper are known; the home bears it as well. But the payload can
- * write there: what is found so is named, and never signalled. */
-static int nobody_of_it_lives(struct descent *d, struct err *err)
-{
-	AUTO_PIN struct pin home = PIN_NONE;
-	AUTO_PROCESSES struct process_list members = {0};
-	struct unit_group group = {0};
-	int r = *d->facts->unit.group.pod_id ? 0 : open_home(d, &home, err);
-	if (r <= 0 || home_marker_read(&home, group.pod_id, NULL) < 0)
-		return r < 0 ? r : 0;
-	r = group_members(&group, &members, err);
-	if (r < 0 || members.n == 0)
-		return r;
-	retire_names(&members, d->report->survivors, sizeof d->report->survivors);
-	return refuse(err, REFUSAL_IN_USE, d->name->text, "its record is gone, but what was started for it lives: %s; nothing was deleted",
-		      d->report->survivors);
-}
-
-static int not_started_for_home(struct descent *d, const struct listener *listener, struct err *err)
-{
-	AUTO_PIN struct pin home = PIN_NONE;
-	bool serves = false;
-	int r = open_home(d, &home, err);
-	if (r <= 0)
-		return r;
-	r = process_serves_home(listener->pid, &home, &serves, err);
-	if (r < 0 || !serves)
-		return r;
-	return refuse(err, REFUSAL_IN_USE, d->name->text, "pid %d (%s) answers on port %d and was started for its home; nothing was deleted",
-		      (int)listener->pid, listener->program, d->facts->port);
-}
-
-/* A listener that cannot be seen could be the pod's; one that can be seen and does not hold the home is not. */
-static int nobody_answers(struct descent *d, struct err *err)
-{
-	AUTO_LISTENERS struct listeners *listeners = NULL;
-	struct listener listener = {0};
-	int r = listeners_read(d->facts->port, &listeners, err);
-	if (r < 0 || !listeners_any(listeners, d->facts->port))
-		return r;
-	r = listener_of(listeners, d->facts->port, &d->facts->unit.group, &listener, err);
-	if (r == 0 && listener.pid)
-		return not_started_for_home(d, &listener, err);
-	if (r < 0 || d->facts->record_kind == RECORD_ABSENT)
-		return r;
-	return refuse(err, REFUSAL_IN_USE, d->name->text, "something that cannot be seen answers on port %d and could be it; nothing was deleted",
-		      d->facts->port);
-}
-
 static int revoke_record(struct descent *d, struct err *err)
 {
 	if (d->facts->record_kind != RECORD_GOOD)
@@ -207,11 +105,7 @@ static int revoke_record(struct descent *d, struct err *err)
 
 static int orphan_is_dead(struct descent *d, struct err *err)
 {
-	int r = nobody_holds_home(d, err);
-	if (r == 0)
-		r = nobody_of_it_lives(d, err);
-	if (r == 0)
-		r = nobody_answers(d, err);
+	int r = home_vacant(d->session, d->facts, d->report->survivors, err);
 	if (r == 0)
 		r = farewell_store(&d->session->pods_dir, d->name, err);
 	return r < 0 ? r : revoke_record(d, err);

@@ -332,7 +332,7 @@ static int look_entry(struct session *session, const struct plane_entry *entry, 
 								     : usual;
 	ask_backend(session, backend, units);
 	take_unit(units, backend, facts);
-	return session_check_root(session, &facts->spec, err);
+	return session_check_root(session, facts->spec.root_identity, err);
 }
 
 static int take_strangers(struct plane_entries *entries, struct sights *sights)
@@ -399,7 +399,7 @@ int look_one(struct session *session, const struct pod_name *name, struct look_o
 	if (r == 0)
 		r = look_disk(session, traces, &sight.facts, err);
 	if (r == 0)
-		r = session_check_root(session, &sight.facts.spec, err);
+		r = session_check_root(session, sight.facts.spec.root_identity, err);
 	if (r == 0) {
 		if (sight.facts.spec.backend == BACKEND_AUTO && (traces & TRACE_SOCKET))
 			sight.facts.spec.backend = BACKEND_EMBEDDED;

@@ -1,34 +1,9 @@
 #include "pod/lifecycle/port_choice.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "pod/model/refusal.h"
 #include "pod/system/network.h"
-#include "pod/system/plane_scan.h"
-#include "pod/system/records.h"
-
-/* Peers' records are read as any record is: no-follow, never blocking; one that cannot be read claims no port. */
-static int claimed_ports(struct session *session, const struct pod_name *name, struct port_set *set, struct err *err)
-{
-	AUTO_ENTRIES struct plane_entries entries = {0};
-	struct pin nowhere = PIN_NONE;
-	int r = plane_scan(&nowhere, &session->pods_dir, session->around.plane.prefix, &entries, err);
-	for (size_t i = 0; r == 0 && i < entries.n; i++) {
-		AUTO_RECORD struct record record = {0};
-		int port = 0;
-		if (!(entries.v[i].traces & TRACE_RECORD) || strcmp(entries.v[i].name.text, name->text) == 0)
-			continue;
-		bool listed = entries.v[i].traces & TRACE_LISTED;
-		if ((listed ? record_load_listed : record_load)(&session->pods_dir, &entries.v[i].name, &record, NULL) < 0)
-			continue;
-		const char *text = record_get(&record, "PORT");
-		if (text && port_parse(text, &port, NULL) == 0)
-			port_set_add(set, port);
-	}
-	return r;
-}
 
 static void name_holder(int port, char *out, size_t size)
 {
@@ -79,20 +54,16 @@ static int walk_band(const struct plane *plane, const struct pod_name *name, con
 	return refuse(err, REFUSAL_PORT_BAND_FULL, name->text, "ports %d to %d", plane->base_port + 1, plane->base_port + plane->port_span);
 }
 
-int port_choose(struct session *session, const struct pod_name *name, const struct port_set *avoid, struct spec *spec, bool *ret_moved, struct err *err)
+int port_choose(const struct plane *plane, const struct pod_name *name, const struct port_set *taken, struct spec *spec, bool *ret_moved, struct err *err)
 {
-	const struct plane *plane = &session->around.plane;
 	*ret_moved = false;
 	if (spec->port && !spec->port_auto)
 		return check_pin(plane, spec->port, err);
-	struct port_set taken = *avoid;
-	int r = claimed_ports(session, name, &taken, err);
 	int wanted = spec->port ? spec->port : port_preferred(plane, name), port = wanted;
 	bool stays = false;
-	if (r == 0)
-		r = usable(plane, &taken, wanted, &stays, err);
+	int r = usable(plane, taken, wanted, &stays, err);
 	if (r == 0 && !stays)
-		r = walk_band(plane, name, &taken, &port, err);
+		r = walk_band(plane, name, taken, &port, err);
 	if (r < 0)
 		return r;
 	*ret_moved = port != wanted;

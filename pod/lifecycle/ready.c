@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "pod/model/refusal.h"
+#include "pod/system/interrupt.h"
 #include "pod/system/life.h"
 #include "pod/system/network.h"
 #include "pod/system/process.h"
@@ -95,7 +96,7 @@ static bool see_life(struct watch *w)
 static bool see_interruption(struct watch *w)
 {
 	const struct foreground *foreground = w->session->foreground;
-	if (!foreground || !foreground_asked_to_end(foreground))
+	if (!interrupt_noted() && !(foreground && foreground_asked_to_end(foreground)))
 		return false;
 	w->seen.end = READY_INTERRUPTED;
 	return true;

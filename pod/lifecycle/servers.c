@@ -75,16 +75,27 @@ int servers_list(struct session *session, const struct pod_name *name, struct mc
 }
 
 struct edit {
-	const char *server;
-	char *const *argv; /* NULL: removes */
-	const struct environment *env;
+	const char *remove;             /* NULL: adds */
+	const struct server_wish *wish;
+	struct mcp_servers *before;
 };
+
+/* *ret_text stays NULL where nothing is to be written. */
+static int added(const struct edit *edit, const char *text, size_t len, char **ret_text, struct err *err)
+{
+	const struct server_wish *wish = edit->wish;
+	int r = mcp_spec_read(text, len, edit->before, err);
+	const struct mcp_server *there = r < 0 ? NULL : mcp_servers_find(edit->before, wish->server);
+	if (there && mcp_server_says(there, wish->argv, wish->env))
+		return 0;
+	if (there && !wish->replace)
+		return refuse(err, REFUSAL_SERVER_EXISTS, wish->server, "it runs %s", there->command ? there->command : "no command");
+	return r < 0 ? r : mcp_spec_add(text, len, wish->server, wish->argv, wish->env, ret_text, err);
+}
 
 static int edited(const struct edit *edit, const char *text, size_t len, char **ret_text, struct err *err)
 {
-	if (edit->argv)
-		return mcp_spec_add(text, len, edit->server, edit->argv, edit->env, ret_text, err);
-	return mcp_spec_remove(text, len, edit->server, ret_text, err);
+	return edit->remove ? mcp_spec_remove(text, len, edit->remove, ret_text, err) : added(edit, text, len, ret_text, err);
 }
 
 static int edit_file(struct session *session, const struct pod_name *name, const struct edit *edit, struct err *err)
@@ -103,19 +114,18 @@ static int edit_file(struct session *session, const struct pod_name *name, const
 		r = file_of(&settings, &text, &len, err);
 	if (r == 0)
 		r = named(edited(edit, text, len, &after, err), err);
-	return r < 0 ? r : file_replace(&settings, MCP_FILE, after, strlen(after), 0600, err);
+	return r < 0 || !after ? r : file_replace(&settings, MCP_FILE, after, strlen(after), 0600, err);
 }
 
-int server_add(struct session *session, const struct pod_name *name, const char *server, char *const *argv, const struct environment *env,
-	       struct err *err)
+int server_add(struct session *session, const struct pod_name *name, const struct server_wish *wish, struct mcp_servers *ret_before, struct err *err)
 {
-	struct edit edit = {.server = server, .argv = argv, .env = env};
+	struct edit edit = {.wish = wish, .before = ret_before};
 	return edit_file(session, name, &edit, err);
 }
 
 int server_remove(struct session *session, const struct pod_name *name, const char *server, struct err *err)
 {
-	struct edit edit = {.server = server};
+	struct edit edit = {.remove = server};
 	return edit_file(session, name, &edit, err);
 }
 

@@ -31,6 +31,12 @@ int server_run(struct session *session, const struct pod_name *name, const char 
 
 int servers_list(struct session *session, const struct pod_name *name, struct mcp_servers *ret_servers, struct err *err);
 /* The file is replaced whole, its order and unknown keys kept. -ENOENT for a server that is not there. */
-int server_add(struct session *session, const struct pod_name *name, const char *server, char *const *argv, const struct environment *env,
-	       struct err *err);
+struct server_wish {
+	const char *server;
+	char *const *argv;
+	const struct environment *env;
+	bool replace; /* else one that is there with other words is REFUSAL_SERVER_EXISTS */
+};
+/* *ret_before: what was declared until now. One that says the same already is left as it is. */
+int server_add(struct session *session, const struct pod_name *name, const struct server_wish *wish, struct mcp_servers *ret_before, struct err *err);
 int server_remove(struct session *session, const struct pod_name *name, const char *server, struct err *err);

@@ -119,9 +119,9 @@ int session_lock_plane(struct session *session, struct lock *ret_lock, struct er
 	return lock_file(session, pod_file_plane_lock(session->around.plane.prefix).text, "plane", PLANE_LOCK_WAIT_MS, ret_lock, err);
 }
 
-int session_check_root(struct session *session, const struct spec *spec, struct err *err)
+int session_check_root(struct session *session, const char *recorded, struct err *err)
 {
-	if (!*spec->root_identity)
+	if (!*recorded)
 		return 0;
 	if (session->root.fd < 0)
 		return err_set(err, -ENOENT, "root", session->around.plane.root,
@@ -129,7 +129,7 @@ int session_check_root(struct session *session, const struct spec *spec, struct 
 	int r = *session->root_identity ? 0 : directory_identity(&session->root, session->root_identity, err);
 	if (r < 0)
 		return r;
-	if (strcmp(session->root_identity, spec->root_identity) != 0)
+	if (strcmp(session->root_identity, recorded) != 0)
 		return err_set(err, -ESTALE, "root", session->around.plane.root,
 			       "the pods root is not the directory where the pods were made (renamed, replaced or covered by a mount); nothing was changed");
 	return 0;

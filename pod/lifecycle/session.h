@@ -29,5 +29,5 @@ void session_close(struct session *session);
 int session_lock_name(struct session *session, const struct pod_name *name, int64_t wait_ms, struct lock *ret_lock, struct err *err);
 int session_lock_plane(struct session *session, struct lock *ret_lock, struct err *err);
 
-/* The root is the one where this record's home was made: else it was renamed, replaced or covered by a mount (L09). */
-int session_check_root(struct session *session, const struct spec *spec, struct err *err);
+/* The root is the one that a record names ("" none): else it was renamed, replaced or covered by a mount (L09). */
+int session_check_root(struct session *session, const char *recorded, struct err *err);

@@ -10,13 +10,16 @@
 #include "fsops/tree.h"
 #include "pod/lifecycle/intent.h"
 #include "pod/lifecycle/look.h"
+#include "pod/lifecycle/peers.h"
 #include "pod/lifecycle/port_choice.h"
 #include "pod/lifecycle/progress.h"
 #include "pod/lifecycle/retire.h"
+#include "pod/lifecycle/vacancy.h"
 #include "pod/model/environment.h"
 #include "pod/model/refusal.h"
 #include "pod/system/home_look.h"
 #include "pod/system/homes.h"
+#include "pod/system/interrupt.h"
 #include "pod/system/log_tail.h"
 #include "pod/system/logfile.h"
 #include "pod/system/records.h"
@@ -121,14 +124,25 @@ static int write_record(struct ascent *a, struct err *err)
 	return r < 0 ? r : records_sync(&a->session->pods_dir, err);
 }
 
+/* `run` has its own way with them. */
+static int hold_signals(const struct ascent *a, struct err *err)
+{
+	return a->session->foreground ? 0 : interrupt_hold(err);
+}
+
 static int record_intent(struct ascent *a, struct err *err)
 {
 	AUTO_LOCK struct lock plane_lock = LOCK_NONE;
 	int r = session_lock_plane(a->session, &plane_lock, err);
 	bool moved = false;
 	int before = a->spec.port;
+	struct port_set taken = a->lost;
 	if (r == 0)
-		r = port_choose(a->session, &a->request->name, &a->lost, &a->spec, &moved, err);
+		r = peers_look(a->session, &a->request->name, &taken, err);
+	if (r == 0)
+		r = port_choose(&a->session->around.plane, &a->request->name, &taken, &a->spec, &moved, err);
+	if (r == 0) /* from here on there is something to take back */
+		r = hold_signals(a, err);
 	if (r == 0)
 		r = write_record_unsynced(a, err);
 	if (r == 0 && moved)
@@ -286,6 +300,12 @@ static int explain_silence(const struct ascent *a, const struct ready *ready, st
 		       budget_secs(a), why);
 }
 
+static int explain_interruption(const struct ascent *a, struct err *err)
+{
+	const char *left = a->report->was_running ? "it runs, and is left alone" : a->made_home ? "nothing of it is kept" : "it is as it was before";
+	return err_set(err, -EINTR, "up", a->request->name.text, "interrupted before it was ready; %s", left);
+}
+
 static int explain(struct ascent *a, const struct ready *ready, struct err *err)
 {
 	const char *name = a->request->name.text;
@@ -308,7 +328,7 @@ static int explain(struct ascent *a, const struct ready *ready, struct err *err)
 		life_end_describe(&a->spec.life, ready->life, end, sizeof end);
 		return err_set(err, -EOWNERDEAD, "up", name, "%s before it was ready; nothing of it is kept", end);
 	case READY_INTERRUPTED:
-		return err_set(err, -EINTR, "up", name, "interrupted before it was ready; nothing of it is kept");
+		return explain_interruption(a, err);
 	case READY_TIMEOUT:
 		break;
 	}
@@ -344,7 +364,8 @@ static int climb(struct ascent *a, struct err *err)
 			return r;
 		}
 		if (lost == RACES_RETRIED || !lost_race(a, &ready)) {
-			keep_log_tail(a);
+			if (ready.end != READY_INTERRUPTED)
+				keep_log_tail(a);
 			return explain(a, &ready, err);
 		}
 		r = move_on(a, err);
@@ -404,23 +425,49 @@ static int change_life(struct ascent *a, const struct life *before, struct err *
 	return r;
 }
 
+/* By what they mean: a record may have been written by hand. */
+static int changes_recorded(const struct ascent *a, bool *ret_changes, struct err *err)
+{
+	AUTO_SPEC struct spec recorded = {0};
+	AUTO_RECORD struct record was = {0}, will_be = {0};
+	int r = spec_from_record(&a->before, &recorded, err);
+	if (r == 0)
+		r = record_copy(&a->before, &was, err);
+	if (r == 0)
+		r = record_copy(&a->before, &will_be, err);
+	if (r == 0)
+		r = spec_to_record(&recorded, &was, err);
+	if (r == 0)
+		r = spec_to_record(&a->spec, &will_be, err);
+	*ret_changes = r == 0 && !record_same(&was, &will_be);
+	return r;
+}
+
 /* The running process keeps its port and its words: what is recorded now is read at the next boot. */
+static int change_next_boot(struct ascent *a, const struct pod_facts *facts, struct err *err)
+{
+	bool changes = false;
+	int r = decide_spec(a, err);
+	if (r == 0 && a->request->port && a->spec.port != facts->port)
+		return refuse(err, REFUSAL_PORT_KEPT, a->request->name.text, "it has port %d", facts->port);
+	a->spec.life = facts->spec.life; /* holds at once, and is told apart */
+	if (r == 0)
+		r = changes_recorded(a, &changes, err);
+	if (r < 0 || !changes)
+		return r;
+	r = write_record(a, err);
+	if (r == 0)
+		warn(a->report, "%s runs already: the new flags apply at its next boot", a->request->name.text);
+	return r;
+}
+
 static int already_running(struct ascent *a, const struct pod_facts *facts, struct err *err)
 {
-	int r = 0;
+	int r = hold_signals(a, err);
 	a->report->was_running = true;
-	if (asks_for_changes(a->request)) {
-		r = decide_spec(a, err);
-		a->spec.port = facts->port;
-		a->spec.port_auto = facts->spec.port_auto;
-		if (r == 0)
-			r = write_record(a, err);
-		if (r == 0)
-			warn(a->report, "%s runs already: the new flags apply at its next boot%s", a->request->name.text,
-			     a->request->port ? "; its port stays until it is taken down" : "");
-	} else {
-		r = spec_from_record(&a->before, &a->spec, err);
-	}
+	if (r == 0)
+		r = asks_for_changes(a->request) ? change_next_boot(a, facts, err) : spec_from_record(&a->before, &a->spec, err);
+	a->spec.port = facts->port;
 	if (r == 0)
 		r = change_life(a, &facts->spec.life, err);
 	struct ready ready = {0};
@@ -502,6 +549,8 @@ static int up_locked(struct ascent *a, struct err *err)
 		r = refuse(err, REFUSAL_EXISTS, a->request->name.text, "it is %s", pod_state_name(sight.state));
 	if (r == 0)
 		r = up_decide(&sight.facts, &plan, err);
+	if (r == 0 && plan.unclaimed)
+		r = home_vacant(a->session, &sight.facts, (char[OCCUPANTS_MAX]){0}, err);
 	if (r == 0)
 		r = load_before(a, err);
 	if (r == 0)
@@ -515,13 +564,21 @@ static int up_locked(struct ascent *a, struct err *err)
 	return r < 0 ? r : fill_report(a, err);
 }
 
+/* None is made where the pods had one that is gone. */
+static int make_plane(struct session *session, struct err *err)
+{
+	struct port_set claimed = {0};
+	int r = session->root.fd < 0 ? peers_look(session, NULL, &claimed, err) : 0;
+	return r < 0 ? r : session_make_plane(session, err);
+}
+
 int up(struct session *session, const struct up_request *request, struct up_report *ret_report, struct err *err)
 {
 	__attribute__((cleanup(cleanup_ascent))) struct ascent a = {.session = session, .request = request, .report = ret_report};
 	AUTO_LOCK struct lock lock = LOCK_NONE;
 	int r = life_wish_resolve(&request->life, &a.life, err);
 	if (r == 0)
-		r = session_make_plane(session, err);
+		r = make_plane(session, err);
 	if (r == 0)
 		r = guard_end_what_is_over(session, &request->name, err);
 	if (r == 0)

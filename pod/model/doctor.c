@@ -391,6 +391,19 @@ static void judge_leftovers(const struct host_facts *host, struct findings *find
 	}
 }
 
+/* `ls` shows them; no verb touches them. */
+static void judge_strangers(const struct host_facts *host, struct findings *findings)
+{
+	char names[800];
+	const struct leftovers *there = &host->strangers;
+	bool one = there->count == 1, whole = list(there, names, sizeof names) && there->count <= LEFTOVERS_NAMED;
+	if (!there->count)
+		return;
+	struct finding *finding = say(findings, "strangers", FINDING_WARNING, "%zu thing%s in the pods root that no `up` made:%s%s", there->count,
+				      one ? "" : "s", names, whole ? "" : " …");
+	remedy(finding, "move %s out of %.700s; no verb touches %s", one ? "it" : "them", host->places[PLACE_ROOT].path, one ? "it" : "them");
+}
+
 static void judge_units(const struct host_facts *host, struct findings *findings)
 {
 	char paths[800];
@@ -440,6 +453,7 @@ void doctor_judge(const struct host_facts *host, struct findings *ret_findings)
 			judge_place(host, &host->places[i], ret_findings);
 		judge_agent(host, ret_findings);
 		judge_leftovers(host, ret_findings);
+		judge_strangers(host, ret_findings);
 		judge_units(host, ret_findings);
 	}
 	judge_git(host, ret_findings);

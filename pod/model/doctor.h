@@ -49,7 +49,7 @@ struct cgroup_facts {
 	char available[256];   /* of the whole hierarchy */
 };
 
-/* One that an `up` left, by name; the first few and how many there are. */
+/* By name; the first few and how many there are. */
 #define LEFTOVERS_NAMED 5
 struct leftovers {
 	char named[LEFTOVERS_NAMED][320];
@@ -88,6 +88,7 @@ struct host_facts {
 
 	char pods_error[1024];     /* why the pods could not be looked at */
 	struct leftovers orphans;  /* pods that only `down` or `prune` can end */
+	struct leftovers strangers; /* what stands in the root and no `up` made */
 	struct leftovers drop_ins; /* of pods that have no record: paths */
 	char template_program[PLANE_PATH_MAX]; /* what the unit template starts, "" there is no template */
 	bool template_program_missing, template_of_others;

@@ -268,6 +268,7 @@ int up_decide(const struct pod_facts *facts, struct up_plan *ret_plan, struct er
 		.running = facts->unit.active == UNIT_ACTIVE || facts->unit.active == UNIT_STARTING,
 		.complete = facts->retired,
 		.fresh = facts->home == HOME_ABSENT,
+		.unclaimed = facts->home != HOME_ABSENT && facts->record_kind == RECORD_ABSENT,
 	};
 	if (facts->unit.active == UNIT_UNKNOWN)
 		return err_set(err, -EIO, "unit", facts->name.text, "its unit could not be asked: %s", facts->unit.detail);
@@ -276,6 +277,9 @@ int up_decide(const struct pod_facts *facts, struct up_plan *ret_plan, struct er
 	int r = refuse_home(facts, err);
 	if (r < 0)
 		return r;
+	if (plan.running && facts->record_kind == RECORD_ABSENT)
+		return refuse(err, REFUSAL_IN_USE, facts->name.text, "it runs (pid %d), but its record is gone, so it could only be taken for another; "
+			      "`kirocrew-pod down %s` ends it; nothing was changed", (int)facts->unit.main_pid, facts->name.text);
 	if (!plan.running && facts->gate_held && facts->held_by)
 		return refuse(err, REFUSAL_IN_USE, facts->name.text, "pid %d runs it without a unit", (int)facts->held_by);
 	*ret_plan = plan;

@@ -113,6 +113,7 @@ struct up_plan {
 	bool running;  /* nothing to start: the same report */
 	bool complete; /* a `down` has to be completed first */
 	bool fresh;    /* no home yet: this call makes it */
+	bool unclaimed; /* a home of which no record knows: only if nobody lives in it */
 };
 int up_decide(const struct pod_facts *facts, struct up_plan *ret_plan, struct err *err);
 

@@ -157,6 +157,28 @@ const struct mcp_server *mcp_servers_find(const struct mcp_servers *servers, con
 	return NULL;
 }
 
+static bool same_words(const struct words *words, char *const *others)
+{
+	size_t i = 0;
+	while (i < words->n && others[i] && !strcmp(words->v[i], others[i]))
+		i++;
+	return i == words->n && !others[i];
+}
+
+static bool same_environment(const struct environment *one, const struct environment *other)
+{
+	size_t same = 0;
+	for (size_t i = 0; i < one->n; i++)
+		for (size_t k = 0; k < other->n; k++)
+			same += !strcmp(one->v[i], other->v[k]);
+	return same == one->n && same == other->n;
+}
+
+bool mcp_server_says(const struct mcp_server *server, char *const *argv, const struct environment *env)
+{
+	return !*server->problem && !strcmp(server->command, argv[0]) && same_words(&server->args, argv + 1) && same_environment(&server->env, env);
+}
+
 void mcp_servers_free(struct mcp_servers *servers)
 {
 	for (size_t i = 0; i < servers->n; i++) {

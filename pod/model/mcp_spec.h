@@ -27,6 +27,8 @@ struct mcp_servers {
  * An empty text has no servers. */
 int mcp_spec_read(const char *text, size_t len, struct mcp_servers *ret_servers, struct err *err);
 const struct mcp_server *mcp_servers_find(const struct mcp_servers *servers, const char *name);
+/* Does it run these words with this environment? */
+bool mcp_server_says(const struct mcp_server *server, char *const *argv, const struct environment *env);
 void mcp_servers_free(struct mcp_servers *servers);
 #define AUTO_MCP_SERVERS __attribute__((cleanup(mcp_servers_free)))
 

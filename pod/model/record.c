@@ -197,6 +197,14 @@ int record_copy(const struct record *record, struct record *ret_record, struct e
 	return 0;
 }
 
+bool record_same(const struct record *one, const struct record *other)
+{
+	bool same = one->count == other->count;
+	for (size_t i = 0; same && i < one->count; i++)
+		same = strcmp(one->pairs[i].key, other->pairs[i].key) == 0 && strcmp(one->pairs[i].value, other->pairs[i].value) == 0;
+	return same;
+}
+
 void record_free(struct record *record)
 {
 	for (size_t i = 0; i < record->count; i++) {

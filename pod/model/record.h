@@ -23,6 +23,7 @@ int record_render(const struct record *record, char **ret_text, size_t *ret_len,
 const char *record_get(const struct record *record, const char *key);                             /* NULL: not there */
 int record_set(struct record *record, const char *key, const char *value, struct err *err);       /* value NULL: removes the key */
 int record_copy(const struct record *record, struct record *ret_record, struct err *err);
+bool record_same(const struct record *one, const struct record *other); /* the same lines in the same order */
 void record_free(struct record *record);
 #define AUTO_RECORD __attribute__((cleanup(record_free)))
 

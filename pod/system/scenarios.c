@@ -19,8 +19,8 @@
 #define SCENARIOS_MAX 256
 #define NAME_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
-/* From the directory of this program. */
-static const char *const places[] = {"../share/kirocrew-pod/scenarios", "../scenarios"};
+/* From the directory of this program: where it is installed, and where it was built, wherever that is. */
+static const char *const places[] = {"../share/kirocrew-pod/scenarios", "share/kirocrew-pod/scenarios"};
 
 static bool scenario_name_valid(const char *name)
 {

@@ -23,7 +23,7 @@ void scenario_listing_free(struct scenario_listing *listing);
 #define AUTO_SCENARIOS __attribute__((cleanup(scenario_listing_free)))
 
 /* The scenarios that ship with the tool: $KIROCREW_POD_SCENARIOS, else share/kirocrew-pod/scenarios beside the directory of this program,
- * else scenarios there (a build directory within the sources). -ENOENT: none of them is there. */
+ * else the same in it (a build directory, which has a link there). -ENOENT: none of them is there. */
 int scenarios_list(struct scenario_listing *ret_listing, struct err *err);
 
 /* Before anything is made. `seed` is "", an absolute directory or a scenario name. REFUSAL_SEED: an unknown scenario (with the list), a

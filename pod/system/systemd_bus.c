@@ -1,6 +1,7 @@
 #include "pod/system/systemd_bus.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +47,22 @@ static int sd_load(struct err *err)
 #define AUTO_MESSAGE CLEANUP(message_free)
 #define AUTO_BUS_ERROR CLEANUP(bus_error_free)
 #define AUTO_CREDS CLEANUP(creds_free)
+
+/* A call that a signal interrupts has lost its reply: it waits until the call is over. */
+#define QUIET CLEANUP(signals_back)
+
+static sigset_t signals_away(void)
+{
+	sigset_t all, before;
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &before);
+	return before;
+}
+
+static void signals_back(const sigset_t *before)
+{
+	(void)sigprocmask(SIG_SETMASK, before, NULL);
+}
 
 /* Flushing would wait for a peer that is silent. */
 static void sd_bus_close_free(sd_bus **bus)
@@ -117,6 +134,7 @@ static int text_store(const char *text, char *out, size_t size)
 
 int bus_call(struct bus *bus, const struct bus_method *method, char *ret_path, size_t size, struct err *err)
 {
+	QUIET sigset_t before = signals_away();
 	AUTO_MESSAGE sd_bus_message *call = NULL, *reply = NULL;
 	AUTO_BUS_ERROR sd_bus_error error = SD_BUS_ERROR_NULL;
 	const char *path = NULL;
@@ -232,6 +250,7 @@ static int append_transient(sd_bus_message *call, const struct bus_transient *tr
 
 int bus_start_transient(struct bus *bus, const struct bus_transient *transient, char *ret_path, size_t size, struct err *err)
 {
+	QUIET sigset_t before = signals_away();
 	AUTO_MESSAGE sd_bus_message *call = NULL, *reply = NULL;
 	AUTO_BUS_ERROR sd_bus_error error = SD_BUS_ERROR_NULL;
 	static const char member[] = "StartTransientUnit";
@@ -303,6 +322,7 @@ static int address_open(const struct manager_address *address, sd_bus **ret_bus)
  * yet, so the broker may wait for one. */
 static int version_ask(sd_bus *bus, sd_bus_error *error)
 {
+	QUIET sigset_t before = signals_away();
 	AUTO_MESSAGE sd_bus_message *call = NULL;
 	int r = sd.bus_message_new_method_call(bus, &call, DESTINATION, MANAGER_PATH, PROPERTIES_INTERFACE, "Get");
 	if (r >= 0)
@@ -487,6 +507,7 @@ static int fields_read(sd_bus_message *message, const struct bus_fields *fields,
 
 int bus_properties(struct bus *bus, const char *unit, const struct bus_fields *fields, void *record, struct err *err)
 {
+	QUIET sigset_t before = signals_away();
 	AUTO_MESSAGE sd_bus_message *reply = NULL;
 	AUTO_BUS_ERROR sd_bus_error error = SD_BUS_ERROR_NULL;
 	AUTO_FREE char *path = NULL;
@@ -525,6 +546,7 @@ static int rows_read(sd_bus_message *message, bus_row_visitor visit, void *data)
 
 int bus_list(struct bus *bus, const char *pattern, bus_row_visitor visit, void *data, struct err *err)
 {
+	QUIET sigset_t before = signals_away();
 	AUTO_MESSAGE sd_bus_message *reply = NULL;
 	AUTO_BUS_ERROR sd_bus_error error = SD_BUS_ERROR_NULL;
 	int r = sd.bus_call_method(bus->bus, DESTINATION, MANAGER_PATH, MANAGER_INTERFACE, "ListUnitsByPatterns", &error, &reply, "asas", 0, 1,

@@ -27,6 +27,16 @@ if grep -rnE "(^|[^0-9.])$(echo "$wanted" | sed 's/[.]/\\./g')([^0-9.]|\$)" "$tr
 	exit 1
 fi
 "$scratch/usr/bin/kirocrew-pod" scenarios | grep -q '^minimal ' || { echo "the installed program does not find its scenarios"; exit 1; }
+# Not installed, it finds them beside itself, wherever it is built.
+mkdir "$scratch/built"
+cp -a "$build/kirocrew-pod" "$build/share" "$scratch/built"
+"$scratch/built/kirocrew-pod" scenarios | grep -q '^minimal ' || { echo "the program in a build directory does not find its scenarios"; exit 1; }
+# And what a package is made of holds no path of the place where it was built.
+strip -o "$scratch/stripped" "$scratch/usr/bin/kirocrew-pod"
+if grep -qF -e "$tree" -e "$build" "$scratch/stripped"; then
+	echo "the program holds the path of its tree or build directory"
+	exit 1
+fi
 # Moved as a whole, it still does.
 mv "$scratch/usr" "$scratch/moved"
 "$scratch/moved/bin/kirocrew-pod" scenarios | grep -q '^minimal '

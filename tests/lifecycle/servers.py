@@ -30,8 +30,8 @@ class ServersTest(BehindTest):
 
     def add(self, server, *words, **env):
         declared = [word for key, value in env.items() for word in ("--env", f"{key}={value}")]
-        added = self.pod("mcp", "add", "a", server, *declared, "--", *words)
-        self.assertEqual((added.status, added.out, added.err), (0, "", ""), added)
+        added = self.pod("mcp", "add", "a", server, "--replace", *declared, "--", *words)
+        self.assertEqual((added.status, added.out), (0, ""), added)
 
     def facts(self, server, **env):
         self.add(server, FAKE, "facts", self.run_dir, **env)

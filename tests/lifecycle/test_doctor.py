@@ -168,9 +168,21 @@ class Doctor(BehindTest):
         self.down(*found["remedy"].split()[2:])
         self.assertEqual(self.doctor()["leftovers"]["status"], "ok")
 
-    def test_a_directory_that_no_up_made_is_no_leftover(self):
-        os.makedirs(os.path.join(self.root, "mine"))
-        self.assertEqual(self.doctor()["leftovers"]["status"], "ok")
+    def test_what_no_up_made_is_no_leftover_and_is_named_as_ls_names_it(self):
+        for name in ("mine", "not a name"):
+            os.makedirs(os.path.join(self.root, name))
+        self.quiet("living")
+        self.vanish("dead", self.quiet("dead"))
+        found = self.doctor()
+        self.expect(found["leftovers"], "warning", "1 orphaned or unfinished pod: dead", "kirocrew-pod down dead")
+        self.expect(found["strangers"], "warning", "2 things in the pods root that no `up` made: mine 'not a name'", f"out of {self.root}")
+        self.assertEqual({name: pod["state"] for name, pod in self.ls().items()}, {"living": "up", "dead": "orphan", "mine": "orphan", "not a name": "foreign"})
+        self.down("--all")
+        found = self.doctor()
+        self.assertEqual((found["leftovers"]["status"], found["strangers"]["status"]), ("ok", "warning"))
+        for name in ("mine", "not a name"):
+            os.rmdir(os.path.join(self.root, name))
+        self.assertNotIn("strangers", self.doctor())
 
     def unit_dir(self):
         config = os.path.join(self.dir, "config")

@@ -9,7 +9,7 @@ import time
 import unittest
 
 from behind import PLAIN, SLEEP, BehindTest
-from plane import BACKEND, PYTHON, SERVE, alive, tree_manifest
+from plane import BACKEND, PYTHON, SERVE, SPAN, alive, tree_manifest
 
 SPOIL = """
 import os, shutil, socket, sys
@@ -93,8 +93,14 @@ class Home(BehindTest):
     # --- the root ------------------------------------------------------------------------------------------------------------
 
     def nothing_works(self, report):
-        for words in (("ls",), ("ls", "--json"), ("status", "one"), ("down", "one"), ("down", "--all"), ("prune", "--all")):
+        other = ("up", "other", "--health", "none")
+        said = self.one_line(self.pod("ls"))
+        for words in (("ls",), ("ls", "--json"), ("status", "one"), ("down", "one"), ("down", "--all"), ("prune", "--all"), ("up", "one"),
+                      (*other, "--", *SLEEP), (*other, "--port", str(self.base_port + SPAN), "--", *SLEEP)):
             failed = self.pod(*words)
+            if words[0] == "up":
+                self.assertEqual(self.one_line(failed), said)
+                self.assertFalse(os.path.exists(os.path.join(self.pods_dir, "other.env")))
             self.assertNotEqual(failed.status, 0, (words, failed))
             self.assertEqual(failed.out, "")
             self.assertIn(self.root, self.one_line(failed))

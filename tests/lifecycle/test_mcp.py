@@ -42,6 +42,29 @@ class File(ServersTest):
         self.assertEqual(os.lstat(self.file).st_mode & 0o777, 0o600)
         self.assertEqual(os.listdir(os.path.dirname(self.file)), ["mcp.json"])
 
+    def test_a_server_that_is_there_is_not_replaced_unasked(self):
+        self.pod_with()
+        first = ("mcp", "add", "a", "s", "--env", "A=1", "--env", "B=2")
+        added = self.pod(*first, "--", "/bin/echo", "one")
+        self.assertEqual((added.status, added.out, added.err), (0, "", ""), added)
+        before = tree_manifest(os.path.dirname(self.file))
+        for words in ((*first, "--", "/bin/echo", "one"), ("mcp", "add", "a", "s", "--env", "B=2", "--env", "A=1", "--", "/bin/echo", "one")):
+            again = self.pod(*words)
+            self.assertEqual((again.status, again.out), (0, ""), again)
+            self.assertEqual(self.one_line(again), "kirocrew-pod: s: it is declared so already; nothing was changed")
+        for words in ((*first, "--", "/bin/echo", "two"), (*first, "--", "/bin/echo"), (*first, "--", "/bin/cat", "one"),
+                      ("mcp", "add", "a", "s", "--env", "A=1", "--", "/bin/echo", "one")):
+            refused = self.pod(*words)
+            self.assertEqual((refused.status, refused.out), (78, ""), refused)
+            self.assertIn("s: there is such a server already, and it is left alone: it runs /bin/echo; say --replace", self.one_line(refused))
+        self.assertEqual(tree_manifest(os.path.dirname(self.file)), before)
+        replaced = self.pod("mcp", "add", "a", "s", "--replace", "--", "/bin/echo", "two")
+        self.assertEqual((replaced.status, replaced.out), (0, ""), replaced)
+        self.assertEqual(self.one_line(replaced), "kirocrew-pod: s: it is replaced; until now it ran /bin/echo one")
+        self.assertEqual(self.read()["mcpServers"]["s"], {"command": "/bin/echo", "args": ["two"]})
+        refused = self.pod("mcp", "rm", "a", "s", "--replace")
+        self.assertEqual(refused.status, 2, refused)
+
     def test_a_new_pod_has_none_and_gets_its_first(self):
         self.pod_with()
         self.assertEqual(self.pod("mcp", "ls", "a", "--json").json, [])

@@ -106,6 +106,58 @@ class Orphan(BehindTest):
         except OSError:
             return False
 
+    # --- a home of which no record knows ------------------------------------------------------------------------------------
+
+    def lose_the_files(self, name):
+        """All that the pods dir holds of it, as somebody deletes it who tidies up."""
+        for entry in os.listdir(self.pods_dir):
+            if entry.startswith((f"{name}.", f"{self.prefix}@{name}")):
+                os.unlink(os.path.join(self.pods_dir, entry))
+
+    def not_taken_over(self, name, report, pid, *words):
+        """`up` names who lives there, says what to do, and changes nothing."""
+        before = tree_manifest(report["home"])
+        for again in (("up", name, "--health", "none", "--", *SLEEP), ("up", name, "--", *SERVE)):
+            refused = self.pod(*again)
+            self.assertEqual(refused.status, 1, refused)
+            line = self.one_line(refused)
+            for word in (f"pid {pid}", "nothing was changed", *words):
+                self.assertIn(word, line)
+        self.assertEqual(tree_manifest(report["home"]), before)
+        self.assertEqual([entry for entry in os.listdir(self.pods_dir) if not entry.endswith(".lock")], [])
+        self.assertTrue(alive(pid))
+
+    def test_up_does_not_take_over_a_home_whose_pod_lives_and_whose_files_are_lost(self):
+        for payload in (SLEEP, ("/bin/sh", "-c", "cd /; exec sleep 1000")):
+            report = self.up("one", *payload, flags=("--health", "none"))
+            self.eventually(lambda: os.readlink(f"/proc/{report['pid']}/exe").endswith("sleep"), what="the payload")
+            keeper = None
+            if BACKEND == "embedded":
+                with open(f"/proc/{report['pid']}/stat") as text:
+                    keeper = int(text.read().rpartition(")")[2].split()[1])
+            self.lose_the_files("one")
+            self.not_taken_over("one", report, report["pid"], "kirocrew-pod down one" if BACKEND == "systemd" else "end what is named")
+            if keeper:
+                os.kill(keeper, signal.SIGKILL)
+                os.kill(report["pid"], signal.SIGKILL)
+                self.eventually(lambda: not self.processes_of(report["id"]), what="their end")
+                again = self.quiet("one")
+                self.assertNotEqual(again["id"], report["id"])
+            self.down("one")
+            self.assert_no_residue(report["id"])
+
+    def test_up_does_not_take_over_a_home_without_a_record_that_somebody_holds(self):
+        report = self.quiet("one")
+        self.vanish("one", report)
+        self.lose_the_files("one")
+        by_hand = self.process(*SLEEP, cwd=os.path.join(report["home"], "workspace"))
+        self.not_taken_over("one", report, by_hand.pid, "end what is named")
+        by_hand.kill()
+        by_hand.wait()
+        self.quiet("one")
+        self.down("one")
+        self.assert_no_residue(report["id"])
+
     # --- a `down` that was killed ------------------------------------------------------------------------------------------
 
     def test_L05_killed_between_the_stop_and_the_delete(self):

@@ -53,6 +53,37 @@ class Ready(PlaneTest):
         self.assertIn("next boot", flagged.err)
         self.assertEqual(self.ls()["one"]["pid"], first["pid"])
 
+    def recorded(self, name):
+        with open(os.path.join(self.pods_dir, f"{name}.env")) as record:
+            return record.read()
+
+    def test_L08_only_what_differs_is_said_to_apply_at_the_next_boot(self):
+        first = self.up("one", *SERVE, flags=("--health", "http:/", "--memory-max", "512M"))
+        before = self.recorded("one")
+        for words in (("--health", "http:/", "--", *SERVE), ("--health", "http:/", "--memory-max", "512M", "--", *SERVE), ("--memory-max", "512M"), ()):
+            same = self.pod("up", "one", *words)
+            self.assertEqual((same.status, same.err), (0, ""), (words, same))
+            self.assertEqual(self.recorded("one"), before, words)
+        for words, line in ((("--memory-max", "256M"), "MEMORY_MAX='256M'"), (("--health", "http:/?x"), "HEALTH='http:/?x'"), (("--port", str(first["port"])), None)):
+            told = self.pod("up", "one", *words)
+            self.assertEqual(told.status, 0, told)
+            self.assertEqual(self.one_line(told), "kirocrew-pod: one runs already: the new flags apply at its next boot")
+            self.assertIn(line or f"PORT='{first['port']}'", self.recorded("one"))
+            again = self.pod("up", "one", *words)
+            self.assertEqual((again.status, again.err), (0, ""), (words, again))
+        self.assertEqual(self.ls()["one"]["pid"], first["pid"])
+
+    def test_L08_a_running_pod_keeps_its_port_and_says_so(self):
+        first = self.up("one")
+        before = self.recorded("one")
+        for words in ((), ("--", *SERVE), ("--memory-max", "256M"), ("--json",)):
+            refused = self.pod("up", "one", "--port", str(first["port"] + 1), *words)
+            self.assertEqual((refused.status, refused.out), (78, ""), refused)
+            self.assertIn(f"a pod that runs keeps its port: it has port {first['port']}; take it down", self.one_line(refused))
+            self.assertEqual(self.recorded("one"), before)
+        self.assertEqual(self.get(first["port"])[0], 200)
+        self.assertEqual(self.ls()["one"]["pid"], first["pid"])
+
     def test_L08_a_pin_on_the_port_of_another_pod_harms_neither(self):
         first = self.up("one")
         failed = self.pod("up", "two", "--port", str(first["port"]), "--", *SERVE)

@@ -1,5 +1,7 @@
 """The main line: up, ls, status, url, env, exec, logs, down."""
 
+import os
+import shutil
 import subprocess
 import unittest
 
@@ -30,6 +32,22 @@ class Smoke(PlaneTest):
         env = self.pod("env", "demo").out
         shown = subprocess.run(["/bin/sh", "-c", f"{env}\nprintf %s \"$KIROCREW_POD_ID\""], stdout=subprocess.PIPE, check=True).stdout.decode()
         self.assertEqual(shown, report["id"])
+
+    def test_exec_of_what_cannot_be_executed_is_told_as_a_shell_tells_it(self):
+        report = self.up("demo", "/bin/sleep", "1000", flags=("--health", "none"))
+        script = os.path.join(self.dir, "script")
+        with open(script, "w") as text:
+            text.write("#!/no/such/interpreter\n")
+        os.chmod(script, 0o755)
+        for word, status in (("no-such-command", 127), ("/no/such/command", 127), (script, 127), ("/etc", 126), ("/etc/passwd", 126)):
+            refused = self.pod("exec", "demo", "--", word)
+            self.assertEqual((refused.status, refused.out), (status, ""), (word, refused))
+            self.assertIn(word, self.one_line(refused))
+        shutil.rmtree(os.path.join(report["home"], "workspace"))
+        failed = self.pod("exec", "demo", "--", "true")
+        self.assertEqual(failed.status, 1, failed)
+        self.assertIn("workspace", self.one_line(failed))
+        self.assertEqual(self.pod("exec", "other", "--", "no-such-command").status, 3)
 
     def test_logs_hold_what_the_payload_wrote(self):
         report = self.up("demo")

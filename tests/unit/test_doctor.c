@@ -258,6 +258,10 @@ static void what_is_left_over(void **unused)
 	expect("leftovers", FINDING_WARNING, "2 orphaned or unfinished pods: a b", "kirocrew-pod down a b");
 	host.orphans.count = 50;
 	expect("leftovers", FINDING_WARNING, "50 orphaned", "kirocrew-pod prune --all");
+	strcpy(host.strangers.named[0], "it's mine");
+	host.strangers.count = 1;
+	expect("strangers", FINDING_WARNING, "1 thing in the pods root that no `up` made: 'it'\\''s mine'", "move it out of ");
+	expect("leftovers", FINDING_WARNING, "50 orphaned", "kirocrew-pod prune --all");
 	strcpy(host.pods_error, "the root is gone");
 	expect("leftovers", FINDING_PROBLEM, "the root is gone", NULL);
 	host.template_program_missing = true;
@@ -332,9 +336,10 @@ static void the_longest_paths_fit(void **unused)
 	host.template_program_missing = true;
 	for (size_t i = 0; i < LEFTOVERS_NAMED; i++) {
 		memset(host.orphans.named[i], 'o', sizeof host.orphans.named[i] - 1);
+		memset(host.strangers.named[i], 's', sizeof host.strangers.named[i] - 1);
 		memset(host.drop_ins.named[i], 'd', sizeof host.drop_ins.named[i] - 1);
 	}
-	host.orphans.count = host.drop_ins.count = LEFTOVERS_NAMED;
+	host.orphans.count = host.strangers.count = host.drop_ins.count = LEFTOVERS_NAMED;
 	doctor_judge(&host, &findings);
 	for (size_t i = 0; i < findings.n; i++)
 		assert_true(strlen(findings.v[i].text) < sizeof findings.v[i].text);
