@@ -49,6 +49,7 @@ class Series:
                 reached = False
                 for k in self.variants(n):
                     began = time.monotonic()
+                    self.exhausted = False
                     acted, reached_now = self.trial(stage, n, k)
                     reached |= reached_now
                     where = f"{self}, call {n}/{k}"
@@ -59,7 +60,7 @@ class Series:
                         stage.violations.clear()
                         stage.sweep()
                         stage.settled()
-                    if not acted:
+                    if not reached_now or self.exhausted:
                         break
                 if not reached:
                     print(f"done {self}, {n} calls, stride {self.stride}", flush=True) if not self.quiet else None
@@ -73,10 +74,13 @@ class Series:
     def trial(self, stage, n, k):
         """Whether something was done, and whether there was an n-th call at all."""
         scene = self.scene()
+        scene.deaf = self.role == "keeper" and self.kind == "fails for ever"
         scene.prepare(stage)
         with stage.injected([*self.options(n, k), "--role", self.role, "--each", EACH], *scene.words) as done:
             self.after(stage, scene, done, n)
-        acted, reached = done.event("inject"), done.event("inject") or done.event("no-such-errno")
+        acted = done.event("inject")
+        reached = acted or done.event("no-such-errno") # EINTR for ever, or it has fewer errnos than that
+        self.exhausted = isinstance(self, Faults) and bool(reached) and k + 1 >= reached["errnos"]
         self.where = " ".join(str(acted[key]) for key in ("call", "errno", "dir", "path") if acted[key]) if acted else "nothing"
         return bool(acted), bool(reached)
 
@@ -128,6 +132,23 @@ class Crashes(Series):
             super().judge(stage, scene, done)
         elif scene.changes:
             stage.check_listed()
+
+    def way(self, n):
+        return WAYS[n % 3]
+
+
+class Signals(Series):
+    """X45: a signal that asks for an end, at each call; or one more of them so many calls later. Whoever outlives it goes on or takes back, and says so."""
+
+    kinds = ("is asked to end", "is asked twice")
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE)
+
+    def variants(self, n):
+        return range(len(self.numbers)) if self.stride == 1 or self.whole else [n // self.stride % len(self.numbers)]
+
+    def options(self, n, k):
+        again = f",{1 + (n + 7 * k) % 29}" if self.kind == "is asked twice" else ""
+        return ["--at", str(n), "--signal", f"{int(self.numbers[k])}{again}"]
 
     def way(self, n):
         return WAYS[n % 3]
@@ -252,9 +273,8 @@ def series_of(kind_class, scenes, stride=1, offset=lambda: 1):
                 yield kind_class(scene, role, kind, stride, offset())
 
 
-def spread(series, ways):
-    """The same calls, shared out among so many workers."""
-    for part in range(ways):
-        one = type(series)(series.scene, series.role, series.kind, series.stride * ways, series.offset + part * series.stride)
-        one.whole = series.stride == 1
-        yield one
+def part_of(series, part, parts):
+    """Every so many-th of its calls: all parts together are the whole, each call once."""
+    one = type(series)(series.scene, series.role, series.kind, series.stride * parts, series.offset + part * series.stride)
+    one.whole = series.whole or series.stride == 1
+    return one

@@ -5,6 +5,7 @@ Everything is judged from outside: /proc, the file system, statuses and words.""
 import contextlib
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -23,6 +24,15 @@ DEADLINE = 60  # a command that has not ended by then hangs; none may wait that 
 STATUSES = {0, 1, 2, 3, 69, 70, 75, 78}
 UNITS = os.path.expanduser("~/.config/systemd/user")
 CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS, signal.SIGPIPE}
+
+
+def ends_within(pid, seconds):
+    """Whether a child has ended by then; it is still to be waited for."""
+    pidfd = os.pidfd_open(pid)
+    try:
+        return bool(select.select([pidfd], [], [], seconds)[0])
+    finally:
+        os.close(pidfd)
 
 
 class Done:
@@ -175,10 +185,7 @@ class Stage:
                     last = events[-1] if events else {"status": -1, "signal": 0, "overdue": False}
                     done = Done(words, last.get("status", -1) if not last.get("signal") else -last["signal"], out.read(), err.read(), events)
                     yield done
-                    end = time.monotonic() + self.patience
-                    while injector.poll() is None and time.monotonic() < end:
-                        time.sleep(0.002)
-                    if injector.poll() is None:
+                    if not ends_within(injector.pid, self.patience):
                         self.wrong(f"converge: processes are left: {self.describe(self.processes())}")
                 finally:
                     injector.kill()
@@ -253,9 +260,10 @@ class Stage:
 
     def settles(self, living=()):
         """What is left when those that are on their way out have had their time."""
-        end = time.monotonic() + self.patience
+        end, pause = time.monotonic() + self.patience, 0.005
         while (left := set(self.processes()) - set(living)) and time.monotonic() < end:
-            time.sleep(0.005)
+            time.sleep(pause)
+            pause = min(2 * pause, 0.1)
         return left
 
     def check_gone(self, at_once=True):
