@@ -28,6 +28,21 @@ class Tally:
             self.seconds += seconds
 
 
+interrupted = threading.Event() # what is under way is ended in order, and nothing begun
+
+
+class Numbers:
+    """Which calls are still to be tried: taken by all who work on the same series, until one of them has met the end."""
+
+    def __init__(self, first, step):
+        self.next, self.step, self.ended, self.lock = first, step, False, threading.Lock()
+
+    def take(self):
+        with self.lock:
+            n, self.next = self.next, self.next + self.step
+            return None if self.ended else n
+
+
 class Series:
     """`stride` and `offset` (from 1): which calls. `options(n, k)`: the injector's words."""
 
@@ -37,36 +52,41 @@ class Series:
     def __init__(self, scene, role, kind, stride=1, offset=1):
         self.scene, self.role, self.kind, self.stride, self.offset = scene, role, kind, stride, offset
         self.row = (scene.name, role, kind)
+        self.numbers, self.workers = Numbers(offset, stride), 0
 
     def __str__(self):
         return f"{self.scene.name}, {self.role}, {self.kind}"
 
     def run(self, tally):
+        """By several threads at once, each with a copy and a stage of its own."""
         with self.make_stage() as stage:
             stage.settled()
-            n = self.offset
-            while True:
-                reached = False
-                for k in self.variants(n):
-                    began = time.monotonic()
-                    self.exhausted = False
-                    acted, reached_now = self.trial(stage, n, k)
-                    reached |= reached_now
-                    where = f"{self}, call {n}/{k}"
-                    tally.add(acted, [f"{where} ({self.where}): {what}" for what in stage.violations], time.monotonic() - began)
-                    for what in () if self.quiet else stage.violations:
-                        print(f"VIOLATED {where} ({self.where}): {what}", flush=True)
-                    if stage.violations:
-                        stage.violations.clear()
-                        stage.sweep()
-                        stage.settled()
-                    if not reached_now or self.exhausted:
-                        break
-                if not reached:
-                    print(f"done {self}, {n} calls, stride {self.stride}", flush=True) if not self.quiet else None
-                if not reached or any(self.until in what for what in tally.violations if self.until):
-                    return
-                n += self.stride
+            while not self.numbers.ended and not interrupted.is_set() and (n := self.numbers.take()):
+                if not self.try_call(stage, tally, n):
+                    self.numbers.ended = True
+        self.quiet or print(f"done {self}, {n} calls, stride {self.stride}", flush=True)
+
+    def try_call(self, stage, tally, n):
+        """False: there is no such call any more."""
+        reached = False
+        for k in self.variants(n):
+            began = time.monotonic()
+            self.exhausted = False
+            acted, reached_now = self.trial(stage, n, k)
+            reached |= reached_now
+            self.note(stage, tally, f"{self}, call {n}/{k} ({self.where})", acted, time.monotonic() - began)
+            if not reached_now or self.exhausted:
+                break
+        return reached and not any(self.until in what for what in tally.violations if self.until)
+
+    def note(self, stage, tally, where, acted, seconds):
+        tally.add(acted, [f"{where}: {what}" for what in stage.violations], seconds)
+        for what in () if self.quiet else stage.violations:
+            print(f"VIOLATED {where}: {what}", flush=True)
+        if stage.violations:
+            stage.violations.clear()
+            stage.sweep()
+            stage.settled()
 
     def variants(self, n):
         return (0,)

@@ -22,6 +22,7 @@ INJECT, FAIL_ALLOC = os.path.realpath(os.path.join(FAULT, "inject")), os.path.jo
 SERVE = (os.path.join(PROGRAMS, "http_server"), "{port}")
 DEADLINE = 60  # a command that has not ended by then hangs; none may wait that long with the budgets below
 STATUSES = {0, 1, 2, 3, 69, 70, 75, 78}
+RUN_STATUSES = {126, 127, *(128 + number for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM))} # of the command, or in its place
 UNITS = os.path.expanduser("~/.config/systemd/user")
 CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS, signal.SIGPIPE}
 
@@ -204,12 +205,12 @@ class Stage:
 
     def processes(self):
         """Living processes of this plane, by their environment."""
-        mark, home, found = f"KIROCREW_POD_ROOT={self.root}".encode(), f"KIROCREW_HOME={self.root}/".encode(), []
+        marks, found = (f"\0KIROCREW_POD_ROOT={self.root}\0".encode(), f"\0KIROCREW_HOME={self.root}/".encode()), []
         for entry in filter(str.isdigit, os.listdir("/proc")):
             with contextlib.suppress(OSError):
-                with open(f"/proc/{entry}/environ", "rb") as environ:
-                    ours = any(entry == mark or entry.startswith(home) for entry in environ.read().split(b"\0"))
-                if ours and alive(int(entry)) and os.readlink(f"/proc/{entry}/exe") != INJECT:
+                with open(f"/proc/{entry}/environ", "rb", buffering=0) as file:
+                    environ = b"\0" + file.readall()
+                if any(mark in environ for mark in marks) and alive(int(entry)) and os.readlink(f"/proc/{entry}/exe") != INJECT:
                     found.append(int(entry))
         return found
 
@@ -246,7 +247,7 @@ class Stage:
         """Who fails says so in lines of its own, with a cause."""
         if done.status == 0 or done.status < 0:
             return
-        if done.status not in STATUSES:
+        if done.status not in STATUSES | (RUN_STATUSES if done.words[0] == "run" else set()):
             self.wrong(f"truth: an unknown status: {done}")
         lines = [line for line in done.err.splitlines() if line]
         ours = [line for line in lines if line.startswith("kirocrew-pod: ")]

@@ -44,6 +44,7 @@ static void the_longest_name_fits(void **unused)
 	memset(name, 'n', POD_NAME_MAX);
 	name[POD_NAME_MAX] = 0;
 	stage->name = stage_name(name);
+	stage_record(stage);
 	stage_start(stage, "sleep");
 	assert_int_equal(stage_query(stage).active, UNIT_ACTIVE);
 	stage_stop(stage, 5000);
@@ -141,6 +142,7 @@ static void L35_anything_else_in_its_place_is_refused(void **unused)
 	/* A link to a keeper that lives is not this pod's keeper. */
 	struct pod_name demo = stage->name;
 	stage->name = stage_name("other");
+	stage_record(stage);
 	stage_start(stage, "sleep");
 	stage->name = demo;
 	must(symlinkat("other.sock", stage->pods_dir.fd, "demo.sock"));
@@ -289,6 +291,7 @@ static void list_asks_all_at_once(void **unused)
 		char name[16];
 		(void)snprintf(name, sizeof name, "pod%d", i);
 		stage->name = stage_name(name);
+		stage_record(stage);
 		stage_start(stage, "sleep");
 	}
 	stage->name = stage_name("pod3");
