@@ -47,6 +47,7 @@ class Series:
     """`stride` and `offset` (from 1): which calls. `options(n, k)`: the injector's words."""
 
     kinds, make_stage, quiet, until = (), Stage, False, None
+    roles = ("control", "boot", "keeper", "guard") # to whom it is done
     whole = False # every call is tried, although this is one of several that share them
 
     def __init__(self, scene, role, kind, stride=1, offset=1):
@@ -62,9 +63,9 @@ class Series:
         with self.make_stage() as stage:
             stage.settled()
             while not self.numbers.ended and not interrupted.is_set() and (n := self.numbers.take()):
-                if not self.try_call(stage, tally, n):
+                if not self.try_call(stage, tally, n) and not self.numbers.ended:
                     self.numbers.ended = True
-        self.quiet or print(f"done {self}, {n} calls, stride {self.stride}", flush=True)
+                    self.quiet or print(f"done {self}, {n} calls, stride {self.stride}", flush=True)
 
     def try_call(self, stage, tally, n):
         """False: there is no such call any more."""
@@ -160,15 +161,15 @@ class Crashes(Series):
 class Signals(Series):
     """X45: a signal that asks for an end, at each call; or one more of them so many calls later. Whoever outlives it goes on or takes back, and says so."""
 
-    kinds = ("is asked to end", "is asked twice")
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE)
+    kinds, roles = ("is asked to end", "is asked twice"), ("control",)
+    asking = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE)
 
     def variants(self, n):
-        return range(len(self.numbers)) if self.stride == 1 or self.whole else [n // self.stride % len(self.numbers)]
+        return range(len(self.asking)) if self.stride == 1 or self.whole else [n // self.stride % len(self.asking)]
 
     def options(self, n, k):
         again = f",{1 + (n + 7 * k) % 29}" if self.kind == "is asked twice" else ""
-        return ["--at", str(n), "--signal", f"{int(self.numbers[k])}{again}"]
+        return ["--at", str(n), "--signal", f"{int(self.asking[k])}{again}"]
 
     def way(self, n):
         return WAYS[n % 3]
@@ -286,8 +287,8 @@ class Memory(Series):
 
 def series_of(kind_class, scenes, stride=1, offset=lambda: 1):
     for scene in scenes:
-        for role in scene.roles if BACKEND == "embedded" else ("control",): # what the user manager starts is not traced
-            if role not in scene.roles:
+        for role in scene.roles:
+            if role not in (kind_class.roles if BACKEND == "embedded" else ("control",)): # what the user manager starts is not traced
                 continue
             for kind in kind_class.kinds:
                 yield kind_class(scene, role, kind, stride, offset())
