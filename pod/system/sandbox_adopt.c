@@ -35,7 +35,7 @@ static int supervise(pid_t command, const sigset_t *signals)
 			(void)kill(command, SIGKILL); /* not waited for yet, so its number is its own: this needs no pidfd */
 			return 128 + SIGTERM;
 		}
-		for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+		for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0 || (pid < 0 && errno == EINTR);)
 			if (pid == command)
 				return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	}
@@ -47,7 +47,7 @@ static bool anybody_left(void)
 	siginfo_t what;
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		;
-	return waitid(P_ALL, 0, &what, WEXITED | WNOHANG | WNOWAIT) == 0;
+	return waitid(P_ALL, 0, &what, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
 }
 
 /* What is left where no pidfd could be had. A child that was not waited for has its number for itself, and who loses its parent becomes one. */

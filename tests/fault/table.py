@@ -1,4 +1,5 @@
-"""The table of one run, or of one that was run in pieces: python3 tests/fault/table.py FILE… adds up what `all --rows FILE` has left there.
+"""The table of one run, or of one that was run in pieces: python3 tests/fault/table.py [--brief] FILE… adds up what `all --rows FILE` has
+left there; --brief: one row for each scene, whoever it is done to, and how.
 
 Status 1 when a part is missing, when anything was violated, or when nothing was injected in a whole row."""
 
@@ -35,12 +36,25 @@ def add_up(pieces):
     return rows, wrong
 
 
+def brief(rows):
+    sums = {}
+    for row in rows:
+        what = row["what"].split(": ")[0]
+        sums.setdefault((row["section"], what), {"section": row["section"], "what": what, **dict.fromkeys(NUMBERS, 0)})
+        for number in NUMBERS:
+            sums[row["section"], what][number] += row[number]
+    return list(sums.values())
+
+
 def main():
-    pieces = []
-    for name in sys.argv[1:]:
+    words, pieces = sys.argv[1:], []
+    short = "--brief" in words
+    for name in (word for word in words if word != "--brief"):
         with open(name) as file:
             pieces += [json.loads(line) for line in file]
     rows, wrong = add_up(pieces)
+    if short:
+        rows = brief(rows)
     sections = list(dict.fromkeys(row["section"] for row in rows))
     print_rows(sorted(rows, key=lambda row: sections.index(row["section"])))
     for what in wrong:
