@@ -79,12 +79,13 @@ static _Noreturn void adopt(const struct spawn *command, int report, pid_t calle
 {
 	struct err why = {0};
 	struct spawned child = {.pidfd = -1};
-	sigset_t signals;
+	sigset_t signals, all;
+	(void)sigfillset(&all); /* whoever asks the caller to end, and all around it, must not end this one first */
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	(void)setpgid(0, 0);
 	(void)sigemptyset(&signals);
 	(void)sigaddset(&signals, SIGCHLD);
 	(void)sigaddset(&signals, SIGTERM);
-	(void)sigprocmask(SIG_SETMASK, &signals, NULL);
 	(void)signal(SIGCHLD, SIG_DFL);
 	(void)signal(SIGTERM, SIG_DFL);
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
