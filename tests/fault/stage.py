@@ -98,9 +98,8 @@ class Stage:
 
     def close(self):
         self.run("down", "--all", "--stop-secs", "1")
-        for pid in self.processes():
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
+        self.other = None
+        self.sweep()
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(UNITS, self.env["KIROCREW_POD_UNIT_PREFIX"] + "@.service"))
         self.stack.close()
@@ -236,6 +235,13 @@ class Stage:
             found += [entry for entry in os.listdir(UNITS) if entry.startswith(prefix) and entry != f"{prefix}.service"]
         return sorted(path for path in found if os.path.basename(path).split(".")[0] != self.other)
 
+    def groups(self):
+        """Control groups that a keeper of this plane has made, or was lost in."""
+        tops = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}
+        prefix = self.env["KIROCREW_POD_UNIT_PREFIX"] + "-"
+        return [os.path.join(top, entry) for top in tops if os.path.isdir(top) for entry in os.listdir(top)
+                if entry.startswith(prefix) and entry[len(prefix):].split("-")[0] != self.other]
+
     def sight(self, name="a"):
         """What `ls` says of it now, None: nothing."""
         listed = self.run("ls", "--json")
@@ -276,6 +282,8 @@ class Stage:
             self.wrong(f"converge: files are left: {left}")
         if left := self.processes():
             self.wrong(f"converge: processes are left: {self.describe(left)}")
+        if left := self.groups():
+            self.wrong(f"converge: control groups are left: {left}")
 
     def check_listed(self):
         """What is left of pod `a`, if anything is, is listed."""
@@ -315,6 +323,9 @@ class Stage:
     def empty(self):
         for top in (self.root, self.pods_dir, self.artifacts):
             shutil.rmtree(top, ignore_errors=True)
+        for group in self.groups():
+            with contextlib.suppress(OSError):
+                os.rmdir(group)
 
     def settled(self):
         """The plane has seen a pod before, so that a command makes the same calls in every trial."""
