@@ -23,7 +23,7 @@ static int flock_now(int fd, int operation)
 /* Opens what is there, or makes it; one who loses the race to make it opens the winner's. */
 static int open_lock_file(const struct pin *dir, const char *name, struct deadline until, struct err *err)
 {
-	for (;;) {
+	for (struct backoff pause = {0};; backoff_sleep(&pause, until)) {
 		struct err why = {0};
 		int fd = regular_open(dir, name, O_RDWR, NULL, &why);
 		if (fd == -ENOENT)
@@ -41,11 +41,14 @@ static int open_lock_file(const struct pin *dir, const char *name, struct deadli
 	}
 }
 
-static bool name_is_file(const struct pin *dir, const char *name, int fd)
+/* 1, or 0: it was deleted or replaced. */
+static int name_is_file(const struct pin *dir, const char *name, int fd)
 {
 	struct stat locked, there;
-	if (fstat(fd, &locked) < 0 || fstatat(dir->fd, name, &there, AT_SYMLINK_NOFOLLOW) < 0)
-		return false;
+	if (fstat(fd, &locked) < 0)
+		return -errno;
+	if (fstatat(dir->fd, name, &there, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
 	return locked.st_dev == there.st_dev && locked.st_ino == there.st_ino;
 }
 
@@ -96,35 +99,39 @@ static int show_name(const struct pin *dir, const char *name, enum lock_mode mod
 	return 0;
 }
 
+/* 1: it is ours. 0: it was deleted or replaced meanwhile. -EWOULDBLOCK: somebody has it. */
+static int take_file(const struct pin *dir, const char *name, enum lock_mode mode, int fd, int *ret_shown)
+{
+	int r = flock_now(fd, mode == LOCK_MODE_SHARED ? LOCK_SH : LOCK_EX);
+	if (r == 0)
+		r = name_is_file(dir, name, fd);
+	if (r <= 0)
+		return r;
+	r = show_name(dir, name, mode, ret_shown);
+	return r < 0 ? r : 1;
+}
+
 int lock_take(const struct pin *dir, const char *name, enum lock_mode mode, struct deadline until, struct lock *ret_lock, struct err *err)
 {
 	struct deadline patience = deadline_in_ms(PATIENCE_MS);
 	if (until.at_ns < patience.at_ns)
 		until = patience;
-	struct backoff pause = {0};
-	for (;;) {
+	for (struct backoff pause = {0};; backoff_sleep(&pause, until)) {
 		/* Opened anew each time: the file that is waited for may have been replaced meanwhile. */
 		AUTO_CLOSE int fd = open_lock_file(dir, name, until, err);
+		AUTO_CLOSE int shown = -1;
 		if (fd < 0)
 			return fd;
-		int r = flock_now(fd, mode == LOCK_MODE_SHARED ? LOCK_SH : LOCK_EX);
+		int r = take_file(dir, name, mode, fd, &shown);
+		if (r > 0) {
+			ret_lock->fd = take_fd(&fd);
+			ret_lock->shown = take_fd(&shown);
+			return 0;
+		}
 		if (r < 0 && r != -EWOULDBLOCK)
 			return err_code(err, r, "lock", name);
-		AUTO_CLOSE int shown = -1;
-		if (!r && name_is_file(dir, name, fd)) {
-			r = show_name(dir, name, mode, &shown);
-			if (r < 0 && r != -EWOULDBLOCK)
-				return err_code(err, r, "lock", name);
-			if (!r) {
-				ret_lock->fd = take_fd(&fd);
-				ret_lock->shown = take_fd(&shown);
-				return 0;
-			}
-		}
 		if (deadline_passed(until))
-			return err_set(err, -EWOULDBLOCK, "lock", name, "it is held by another process");
-		if (r < 0)
-			backoff_sleep(&pause, until);
+			return err_set(err, -EWOULDBLOCK, "lock", name, r == 0 ? "it is deleted and made anew all the time" : "it is held by another process");
 	}
 }
 

@@ -236,6 +236,13 @@ static bool is_meant(const struct descent *d)
 	return (!d->options.id || strcmp(d->options.id, spec->id) == 0) && (!d->options.only_ended || over);
 }
 
+/* A record that could not be read names another generation as little as the one that is meant. */
+static int knows_whom(const struct descent *d, struct err *err)
+{
+	bool in_doubt = (d->options.id || d->options.only_ended) && d->facts->record_kind == RECORD_BAD;
+	return in_doubt ? err_set(err, -EIO, "record", d->name->text, "whether it is the same pod cannot be found out: %s", d->facts->record_error) : 0;
+}
+
 /* A lost answer is never taken for "gone": it is asked once more, and what was seen at the first time counts no more. */
 static int look_surely(struct descent *d, struct sight *ret_sight, struct err *err)
 {
@@ -252,11 +259,14 @@ static int look_surely(struct descent *d, struct sight *ret_sight, struct err *e
 
 static int down_seen(struct descent *d, const struct sight *sight, struct err *err)
 {
+	int r = knows_whom(d, err);
+	if (r < 0)
+		return r;
 	if (!is_meant(d)) {
 		d->report->nothing = true;
 		return 0;
 	}
-	int r = down_decide(d->facts, &d->plan, err);
+	r = down_decide(d->facts, &d->plan, err);
 	if (r < 0)
 		return r;
 	d->report->nothing = d->plan.nothing;

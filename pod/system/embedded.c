@@ -146,8 +146,8 @@ int embedded_state_without_answer(const struct embedded *e, const struct pod_nam
 		r = record_id(embedded_pods_dir(e), name, state.group.pod_id, err);
 		break;
 	case -ECONNREFUSED:
-	case -ECONNRESET:
 		return orphaned(e, name, ret_state, err);
+	case -ECONNRESET: /* it takes callers and lets each of them go */
 	case -ETIME:
 		r = embedded_remnants(e, name, &state.group, err);
 		state.group.tree = keeper;
@@ -158,18 +158,16 @@ int embedded_state_without_answer(const struct embedded *e, const struct pod_nam
 	if (r < 0)
 		return r;
 	if (state.active == UNIT_UNKNOWN)
-		(void)snprintf(state.detail, sizeof state.detail, "%s", why);
+		(void)snprintf(state.detail, sizeof state.detail, "%s", code == -ECONNRESET ? "its keeper lives, and lets its callers go" : why);
 	*ret_state = state;
 	return 0;
 }
 
-int embedded_query(struct service *service, const struct pod_name *name, struct unit_state *ret_state, struct err *err)
+int embedded_look(struct embedded *e, const struct pod_name *name, struct unit_state *ret_state, struct err *err)
 {
-	struct embedded *e = embedded_of(service);
 	struct keeper_request request = {.verb = KEEPER_ASK_STATUS};
 	struct keeper_reply reply;
 	struct err why = {0};
-	struct unit_state state;
 	pid_t keeper = 0;
 	int r = -ECONNRESET;
 	/* One that ends between the question and the answer has taken its name away: the next look sees that. */
@@ -177,17 +175,20 @@ int embedded_query(struct service *service, const struct pod_name *name, struct 
 		r = embedded_ask(e, name, &request, deadline_in_ms(EMBEDDED_ANSWER_MS), &reply, &keeper, &why);
 	if (r == 0 && reply.answer == KEEPER_SAYS_NO)
 		r = err_set(&why, reply.code, "keeper", name->text, "%s", reply.text);
-	if (r == 0) {
-		state = reply.state;
-		embedded_complete(e, name, keeper, &state);
-	} else {
-		r = embedded_state_without_answer(e, name, r, why.text, keeper, &state, err);
-	}
 	if (r < 0)
-		return r;
-	embedded_remember(e, name, &state);
-	*ret_state = state;
+		return embedded_state_without_answer(e, name, r, why.text, keeper, ret_state, err);
+	*ret_state = reply.state;
+	embedded_complete(e, name, keeper, ret_state);
 	return 0;
+}
+
+int embedded_query(struct service *service, const struct pod_name *name, struct unit_state *ret_state, struct err *err)
+{
+	struct embedded *e = embedded_of(service);
+	int r = embedded_look(e, name, ret_state, err);
+	if (r == 0)
+		embedded_remember(e, name, ret_state);
+	return r;
 }
 
 /* The guard is the keeper. One that does not run yet reads the record when it begins; what stands in its place is the start's or the stop's matter. */

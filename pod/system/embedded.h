@@ -35,9 +35,11 @@ static inline const struct pin *embedded_pods_dir(const struct embedded *e)
  * does not answer; -ENOTSOCK, -EPERM as channel_connect. *ret_keeper is set as soon as there is a connection. */
 int embedded_ask(const struct embedded *e, const struct pod_name *name, const struct keeper_request *request, struct deadline until,
 		 struct keeper_reply *ret_reply, pid_t *ret_keeper, struct err *err);
+/* A question for its state, asked once more when the keeper went away in the middle of it. */
+int embedded_look(struct embedded *e, const struct pod_name *name, struct unit_state *ret_state, struct err *err);
 /* Completes a keeper's own account by what only the asking side can know, and drops what cannot be true. */
 void embedded_complete(struct embedded *e, const struct pod_name *name, pid_t keeper, struct unit_state *state);
-/* The state behind a failed question. */
+/* The state behind a failed question; -ECONNRESET was asked twice. */
 int embedded_state_without_answer(const struct embedded *e, const struct pod_name *name, int code, const char *why, pid_t keeper,
 				  struct unit_state *ret_state, struct err *err);
 

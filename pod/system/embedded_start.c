@@ -13,6 +13,8 @@
 #include "pod/system/logfile.h"
 #include "pod/system/spawn.h"
 
+#define DEAF_MS 1000 /* in which a keeper has made its first start, heard or not */
+
 /* The plane as this process has resolved it, so that another directory or HOME cannot change it in the keeper. NULL: unset. */
 static const char *plane_value(const struct plane *plane, enum plane_setting setting, char number[16])
 {
@@ -92,25 +94,41 @@ static int spawn_keeper(const struct embedded *e, const struct pod_name *name, i
 	return spawn(&request, &spawned, err);
 }
 
-/* One message and the end of the file, or the deadline. */
+/* 1: there is more to come. 0: that was its end. */
+static int read_some(int fd, char *message, size_t size, size_t *len, struct deadline until)
+{
+	struct pollfd wanted = {.fd = fd, .events = POLLIN};
+	int ready = poll(&wanted, 1, deadline_poll_ms(until));
+	ssize_t n = ready > 0 ? read(fd, message + *len, size - *len) : -1;
+	if (n > 0)
+		*len += (size_t)n;
+	if (n >= 0)
+		return n > 0;
+	return ready == 0 ? -ETIME : -errno;
+}
+
+/* One message and the end of the file, or the deadline. Who cannot listen tries again: the keeper has begun, and left alone it would be met by what the
+ * caller does next. */
 static int read_report(int fd, const struct pod_name *name, struct deadline until, struct keeper_reply *ret_reply, struct err *err)
 {
 	char message[KEEPER_MESSAGE_MAX];
+	struct deadline deaf_until = until;
+	bool deaf = false;
+	struct backoff backoff = {0};
 	size_t len = 0;
-	for (;;) {
-		struct pollfd wanted = {.fd = fd, .events = POLLIN};
-		int ready = poll(&wanted, 1, deadline_poll_ms(until));
-		if (ready < 0 && errno != EINTR)
-			return err_code(err, -errno, "keeper", name->text);
-		if (ready == 0)
+	int r = 1;
+	while (r != 0) {
+		r = read_some(fd, message, sizeof message, &len, until);
+		if (r == -ETIME)
 			return err_set(err, -ETIME, "keeper", name->text, "the keeper has not made its first start in time");
-		ssize_t n = ready < 0 ? -1 : read(fd, message + len, sizeof message - len);
-		if (ready > 0 && n < 0 && errno != EINTR)
-			return err_code(err, -errno, "keeper", name->text);
-		if (n > 0)
-			len += (size_t)n;
-		if (n == 0)
-			break;
+		if (r >= 0 || r == -EINTR)
+			continue;
+		if (!deaf)
+			deaf_until = deadline_earlier(until, deadline_in_ms(DEAF_MS));
+		deaf = true;
+		if (deadline_passed(deaf_until))
+			return err_code(err, r, "keeper", name->text);
+		backoff_sleep(&backoff, deaf_until);
 	}
 	if (len == 0)
 		return err_set(err, -ECHILD, "keeper", name->text, "the keeper ended before it had made a start; its log says why");

@@ -70,14 +70,14 @@ static int pidfd_signal(int pidfd, int signal)
 	return pidfd >= 0 && syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0) == 0 ? 0 : -ESRCH;
 }
 
-/* The peer of a connection that still stands: the number was not given to another meanwhile. */
+/* The peer of a connection that still stands: the number was not given to another meanwhile. -ESRCH: it has gone. */
 static int pidfd_of_peer(int fd, pid_t keeper)
 {
 	AUTO_CLOSE int pidfd = (int)syscall(SYS_pidfd_open, keeper, 0U);
 	struct pollfd line = {.fd = fd, .events = POLLIN};
-	if (pidfd < 0 || keeper == getpid() || poll(&line, 1, 0) < 0 || (line.revents & (POLLHUP | POLLERR)))
-		return -1;
-	return take_fd(&pidfd);
+	if (pidfd < 0 || poll(&line, 1, 0) < 0)
+		return -errno;
+	return keeper == getpid() || (line.revents & (POLLHUP | POLLERR)) ? -ESRCH : take_fd(&pidfd);
 }
 
 static void wait_for_end(int pidfd, struct deadline until)
@@ -121,9 +121,9 @@ static int through_keeper(struct embedded *e, const struct pod_name *name, int f
 	struct keeper_request request = {.verb = KEEPER_ASK_STOP, .grace_ms = grace_ms};
 	struct keeper_reply reply;
 	AUTO_CLOSE int pidfd = pidfd_of_peer(fd, keeper);
-	*ret_again = pidfd < 0;
+	*ret_again = pidfd == -ESRCH || pidfd == -EINTR;
 	if (pidfd < 0)
-		return 0;
+		return *ret_again ? 0 : err_code(err, pidfd, "keeper", name->text);
 	if (!answers(fd)) {
 		(void)pidfd_signal(pidfd, SIGCONT); /* somebody may only have stopped it */
 		if (!answers(fd))

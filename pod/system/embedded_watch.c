@@ -161,6 +161,8 @@ static int ask_some(struct embedded *e, struct service_listed *units, size_t cou
 		units[i].state = a->reply.state;
 		if (a->code == 0)
 			embedded_complete(e, &units[i].name, a->keeper, &units[i].state);
+		else if (a->code == -ECONNRESET)
+			r = embedded_look(e, &units[i].name, &units[i].state, err);
 		else
 			r = embedded_state_without_answer(e, &units[i].name, a->code, a->why.text, a->keeper, &units[i].state, err);
 	}

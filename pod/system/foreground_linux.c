@@ -103,8 +103,9 @@ static int await(const struct foreground *foreground, pid_t pid, int *ret_status
 	for (;;) {
 		struct pollfd heard = {.fd = foreground->signals, .events = POLLIN};
 		siginfo_t info = {0};
-		if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) < 0 && errno != EINTR)
-			return err_code(err, -errno, "wait", NULL);
+		while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) < 0) /* its SIGCHLD may have been heard already */
+			if (errno != EINTR)
+				return err_code(err, -errno, "wait", NULL);
 		if (info.si_pid == pid) {
 			*ret_status = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
 			return 0;

@@ -87,6 +87,18 @@ static int open_signals(struct err *err)
 	return fd < 0 ? err_code(err, -errno, "signalfd", NULL) : fd;
 }
 
+/* Read when everybody can find this keeper: a `down` that has not met it has taken the record away by then. */
+static int take_record(struct keeper *keeper, struct err *err)
+{
+	int r = record_id(keeper->context->pods_dir, keeper->name, keeper->group.pod_id, err);
+	if (r < 0 || *keeper->group.pod_id)
+		return r;
+	struct stat st;
+	if (fstatat(keeper->context->pods_dir->fd, pod_file_record(keeper->name).text, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
+		return err_set(err, -ENOENT, "keeper", keeper->name->text, "it has no record (any more)");
+	return 0;
+}
+
 static int begin(struct keeper *keeper, struct err *err)
 {
 	keeper_clients_init(keeper);
@@ -99,10 +111,10 @@ static int begin(struct keeper *keeper, struct err *err)
 	keeper->signals = open_signals(err);
 	if (keeper->signals < 0)
 		return keeper->signals;
-	r = record_id(keeper->context->pods_dir, keeper->name, keeper->group.pod_id, err);
+	r = channel_publish(keeper->context->pods_dir, keeper->name, &keeper->channel, err);
 	if (r == 0)
-		r = keeper_guard(keeper, err);
-	return r < 0 ? r : channel_publish(keeper->context->pods_dir, keeper->name, &keeper->channel, err);
+		r = take_record(keeper, err);
+	return r < 0 ? r : keeper_guard(keeper, err);
 }
 
 static void hear_signals(struct keeper *keeper)

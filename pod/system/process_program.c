@@ -11,9 +11,11 @@ int process_left_program(pid_t pid, const char *program, bool *ret_left, struct 
 	(void)snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
 	if (stat(program, &ours) < 0)
 		return err_code(err, -errno, "program", program);
-	if (stat(link, &its) < 0)
+	if (stat(link, &its) == 0)
+		*ret_left = its.st_dev != ours.st_dev || its.st_ino != ours.st_ino;
+	else if (process_unseen(-errno))
 		*ret_left = errno == EACCES || errno == EPERM;
 	else
-		*ret_left = its.st_dev != ours.st_dev || its.st_ino != ours.st_ino;
+		return err_code(err, -errno, "program", link);
 	return 0;
 }

@@ -35,7 +35,7 @@ static int supervise(pid_t command, const sigset_t *signals)
 			(void)kill(command, SIGKILL); /* not waited for yet, so its number is its own: this needs no pidfd */
 			return 128 + SIGTERM;
 		}
-		for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+		for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0 || (pid < 0 && errno == EINTR);)
 			if (pid == command)
 				return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	}
@@ -47,7 +47,7 @@ static bool anybody_left(void)
 	siginfo_t what;
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		;
-	return waitid(P_ALL, 0, &what, WEXITED | WNOHANG | WNOWAIT) == 0;
+	return waitid(P_ALL, 0, &what, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
 }
 
 /* What is left where no pidfd could be had. A child that was not waited for has its number for itself, and who loses its parent becomes one. */
@@ -79,12 +79,13 @@ static _Noreturn void adopt(const struct spawn *command, int report, pid_t calle
 {
 	struct err why = {0};
 	struct spawned child = {.pidfd = -1};
-	sigset_t signals;
+	sigset_t signals, all;
+	(void)sigfillset(&all); /* whoever asks the caller to end, and all around it, must not end this one first */
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	(void)setpgid(0, 0);
 	(void)sigemptyset(&signals);
 	(void)sigaddset(&signals, SIGCHLD);
 	(void)sigaddset(&signals, SIGTERM);
-	(void)sigprocmask(SIG_SETMASK, &signals, NULL);
 	(void)signal(SIGCHLD, SIG_DFL);
 	(void)signal(SIGTERM, SIG_DFL);
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);

@@ -9,7 +9,10 @@
 #include <unistd.h>
 
 #include "fsops/cleanup.h"
+#include "fsops/deadline.h"
 #include "pod/system/spawn_child.h"
+
+#define DEAF_MS 1000
 
 static const char *const stages[] = {
 	[SPAWN_STAGE_FORK] = "fork",
@@ -75,6 +78,20 @@ int spawn_reap(pid_t pid)
 	return r == pid ? status : -ECHILD;
 }
 
+/* What cannot be heard and cannot be killed either has begun at least, when this returns. */
+static ssize_t read_word(int fd, const struct spawn *request, struct spawn_report *report)
+{
+	struct deadline until = deadline_in_ms(DEAF_MS);
+	struct backoff pause = {0};
+	for (;;) {
+		ssize_t n = read(fd, report, sizeof *report);
+		if (n >= 0 || (errno != EINTR && (!request->daemon || deadline_passed(until))))
+			return n;
+		if (errno != EINTR)
+			backoff_sleep(&pause, until);
+	}
+}
+
 /* End of file after the word before the exec is success: exec closed the pipe. */
 static int read_report(int fd, const struct spawn *request, struct err *err)
 {
@@ -82,8 +99,7 @@ static int read_report(int fd, const struct spawn *request, struct err *err)
 	ssize_t n;
 	bool reached_exec = false;
 	for (;;) {
-		while ((n = read(fd, &report, sizeof report)) < 0 && errno == EINTR)
-			;
+		n = read_word(fd, request, &report);
 		if (n != (ssize_t)sizeof report || report.stage != SPAWN_STAGE_EXEC || report.code != 0)
 			break;
 		reached_exec = true;

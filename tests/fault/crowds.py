@@ -6,7 +6,7 @@ import subprocess
 import threading
 import time
 
-from series import Tally
+from series import Tally, interrupted
 from stage import SERVE, STATUSES, Stage
 
 NAMES = ("a", "b", "c")
@@ -88,6 +88,8 @@ def soak(cycles):
         before = at_rest(keeper) if keeper else None
         mounts = len(open("/proc/self/mountinfo").readlines())
         for cycle in range(cycles):
+            if interrupted.is_set():
+                break
             began = time.monotonic()
             for words in (("up", "a", "--", *SERVE), ("down", "a")):
                 done = stage.run(*words)
@@ -116,4 +118,4 @@ def soak(cycles):
         if len(open("/proc/self/mountinfo").readlines()) != mounts:
             stage.wrong("converge: mounts are left")
         tally.violations += [f"soak: {what}" for what in stage.violations]
-    yield f"{cycles} cycles" + (f"; the keeper beside them: {before[0]} to {after[0]} descriptors, {before[1]} to {after[1]} KiB" if keeper else ""), tally
+    yield f"{tally.trials} cycles" + (f"; the keeper beside them: {before[0]} to {after[0]} descriptors, {before[1]} to {after[1]} KiB" if keeper else ""), tally

@@ -1,6 +1,6 @@
 /* Preloaded (LD_PRELOAD): the N-th allocation of the tool fails, or that one and all that follow. Counting begins with main().
  *   FAIL_ALLOC_TOOL  the program that is meant; others of the same environment are let alone
- *   FAIL_ALLOC_ROLE  control, boot or keeper: by its words
+ *   FAIL_ALLOC_ROLE  control, boot, keeper or guard: by its words
  *   FAIL_ALLOC_AT    N from 1; 0: only counted
  *   FAIL_ALLOC_EVER  1: all that follow, too
  *   FAIL_ALLOC_TOLD  a file to which one line is appended when one fails */
@@ -67,6 +67,8 @@ static const char *role_of(char **argv)
 			return "boot";
 		else if (strcmp(*argv, "_keep") == 0)
 			return "keeper";
+		else if (strcmp(*argv, "_watch") == 0)
+			return "guard";
 	return "control";
 }
 

@@ -5,9 +5,10 @@
  *   --errno K          it fails with the K-th errno, from 0, that its man page lists (calls.c)
  *   --for-ever         and so does every later call of the same name
  *   --kill before|after   the process is killed (SIGKILL) before the call is made, or when it has returned
+ *   --signal S[,M]     the process gets the signal of that number, and again at the M-th call after it
  *   --hook COMMAND     the process waits at the call until the shell command has ended; with --alone all others wait as well.
  *                      Its environment: INJECT_N INJECT_PID INJECT_CALL INJECT_DIR INJECT_PATH
- *   --role ROLE        only calls of `control`, `boot` or `keeper` processes count; --changing: only those that change something;
+ *   --role ROLE        only calls of `control`, `boot`, `keeper` or `guard` processes count; --changing: only those that change something;
  *   --only A,B         only calls of these names
  *   --each M           of calls that differ in nothing but the digits of their paths (a walk of /proc) only the first M count
  *   --tool PATH        the tool's program (default: COMMAND's first word); anything else that is started is let through
@@ -35,8 +36,8 @@
 
 #include "calls.h"
 
-enum role { FOREIGN, CONTROL, BOOT, KEEPER, ROLES };
-static const char *const role_names[ROLES] = {[FOREIGN] = "foreign", [CONTROL] = "control", [BOOT] = "boot", [KEEPER] = "keeper"};
+enum role { FOREIGN, CONTROL, BOOT, KEEPER, GUARD, ROLES };
+static const char *const role_names[ROLES] = {[FOREIGN] = "foreign", [CONTROL] = "control", [BOOT] = "boot", [KEEPER] = "keeper", [GUARD] = "guard"};
 
 struct tracee {
 	pid_t pid; /* 0: free */
@@ -54,7 +55,9 @@ static struct {
 	int nth_errno; /* -1 none */
 	bool for_ever, kill_before, kill_after, alone, changing, list;
 	const char *hook, *tool;
-	enum role role; /* FOREIGN: any */
+	int signal;
+	long signal_again; /* so many calls later; 0 never */
+	enum role role;	   /* FOREIGN: any */
 	const struct call *only[64];
 	size_t only_count;
 	int deadline, report;
@@ -134,6 +137,8 @@ static enum role role_of_words(const char *words, size_t len)
 			return BOOT;
 		if (strcmp(word, "_keep") == 0)
 			return KEEPER;
+		if (strcmp(word, "_watch") == 0)
+			return GUARD;
 		if (strcmp(word, "--") == 0)
 			break;
 	}
@@ -209,7 +214,8 @@ static void act(struct tracee *t)
 	bool first = !injected;
 	int code = options.nth_errno >= 0 ? call_errno(t->call.call, (unsigned)options.nth_errno) : 0;
 	if (options.nth_errno >= 0 && (!code || (code == EINTR && options.for_ever))) { /* it has fewer than that, or there is no such world */
-		report("{\"event\":\"no-such-errno\",\"call\":\"%s\"}", t->call.call->name);
+		if (first)
+			tell_call("no-such-errno", t, 0);
 		injected = t->call.call;
 		go_on(t, 0);
 		return;
@@ -221,6 +227,8 @@ static void act(struct tracee *t)
 		skip_call(t->pid, code);
 	if (options.kill_before)
 		(void)kill(t->pid, SIGKILL);
+	if (options.signal)
+		(void)kill(t->pid, options.signal);
 	if (options.hook && first) {
 		t->held = true;
 		start_hook(t);
@@ -296,6 +304,7 @@ static void at_call(struct tracee *t)
 		bool again = injected && options.for_ever && made.call == injected;
 		bool counts = !options.each || !one_too_many(t, &made);
 		counted += counts;
+		again |= counts && injected && options.signal_again && counted == options.at + options.signal_again;
 		t->call = made;
 		if (options.list && counts)
 			tell_call("call", t, 0);
@@ -467,7 +476,7 @@ static enum role role_named(const char *name)
 	for (int role = CONTROL; role < ROLES; role++)
 		if (strcmp(name, role_names[role]) == 0)
 			return (enum role)role;
-	die(2, "--role is control, boot or keeper");
+	die(2, "--role is control, boot, keeper or guard");
 }
 
 static void take_kill(const char *when)
@@ -478,6 +487,13 @@ static void take_kill(const char *when)
 		die(2, "--kill is before or after");
 }
 
+static void take_signal(const char *words)
+{
+	char *again;
+	options.signal = (int)strtol(words, &again, 10);
+	options.signal_again = *again == ',' ? atol(again + 1) : 0;
+}
+
 static void take_option(int option)
 {
 	switch (option) {
@@ -485,6 +501,7 @@ static void take_option(int option)
 	case 'e': options.nth_errno = atoi(optarg); break;
 	case 'f': options.for_ever = true; break;
 	case 'k': take_kill(optarg); break;
+	case 's': take_signal(optarg); break;
 	case 'h': options.hook = optarg; break;
 	case 'a': options.alone = true; break;
 	case 'r': options.role = role_named(optarg); break;
@@ -504,7 +521,7 @@ int main(int argc, char **argv)
 	static const struct option known[] = {
 		{"at", 1, NULL, 'n'},	{"errno", 1, NULL, 'e'},    {"for-ever", 0, NULL, 'f'}, {"kill", 1, NULL, 'k'},	    {"hook", 1, NULL, 'h'},
 		{"alone", 0, NULL, 'a'}, {"role", 1, NULL, 'r'},     {"changing", 0, NULL, 'c'}, {"only", 1, NULL, 'o'},	    {"tool", 1, NULL, 't'},
-		{"deadline", 1, NULL, 'd'}, {"report", 1, NULL, 'w'}, {"list", 0, NULL, 'l'}, {"each", 1, NULL, 'm'},	{NULL, 0, NULL, 0},
+		{"deadline", 1, NULL, 'd'}, {"report", 1, NULL, 'w'}, {"list", 0, NULL, 'l'}, {"each", 1, NULL, 'm'},	{"signal", 1, NULL, 's'}, {NULL, 0, NULL, 0},
 	};
 	for (int option; (option = getopt_long(argc, argv, "+", known, NULL)) != -1;)
 		take_option(option);

@@ -2,20 +2,30 @@
 
 import json
 import os
+import signal
 import sqlite3
 import subprocess
+import time
 
 from stage import PROGRAMS, SERVE
 
 QUIET = ("--health", "none", "--", "/bin/sleep", "100000")
 FAKE_AGENT, FAKE_MCP = os.path.join(PROGRAMS, "fake_agent"), os.path.join(PROGRAMS, "fake_mcp")
+BUSY = 75
 LIVING = {"up", "starting", "restarting"}
+
+
+def ends_within_secs(over, seconds):
+    end = time.monotonic() + seconds
+    while not over() and time.monotonic() < end:
+        time.sleep(0.05)
 
 
 class Scene:
     """`settings`: the INI; `roles`: whose calls are tried; `words`: the command."""
 
     settings, roles, words, changes = "", ("control",), (), True
+    deaf = False # the keeper may never answer again
 
     def prepare(self, stage):
         pass
@@ -42,6 +52,8 @@ class Up(Scene):
         if done.status != 0:
             return
         report = done.json
+        if self.deaf and pod and pod["state"] == "failed" and "could not be asked" in pod["reason"]:
+            return
         if not pod or pod["state"] not in LIVING:
             stage.wrong(f"truth: it said that it is up, and is listed as {pod}")
         elif report is None or report.get("status") != "up" or (report.get("home"), report.get("port")) != (pod["home"], pod["port"]):
@@ -208,4 +220,33 @@ class Probe(Ls):
             stage.wrong(f"converge: scratch is left: {os.listdir(scratches)}")
 
 
-SCENES = [Up, UpFirst, UpRich, Down, DownOrphan, DownHeld, Prune, Ls, Probe]
+class Run(Scene):
+    """A pod for the time of a command: when that has ended, or `run` was killed, it is gone without being asked."""
+
+    name = "run"
+    words = ("run", "a", "--wait-secs", "5", "--payload", " ".join(SERVE), "--", "/bin/true")
+
+    def truth(self, stage, done):
+        stage.check_listed()
+        if done.status == 0 or done.status < 0:
+            stage.check_gone(at_once=done.status == 0)
+
+
+class RunKilled(Run):
+    """`run` is killed by its own command, and the pod's guard takes it down, when it can: else it is listed, and whoever asks does it."""
+
+    name, roles = "run, killed", ("guard",)
+    words = (*Run.words[:-1], "/bin/sh", "-c", "kill -9 $PPID")
+
+    def truth(self, stage, done):
+        if done.status != -signal.SIGKILL:
+            stage.wrong(f"truth: it was not killed: {done}")
+        ends_within_secs(lambda: not stage.processes(), 2)
+        stage.check_listed()
+
+    def back(self, stage, way):
+        ends_within_secs(lambda: stage.run("down", "a", "--stop-secs", "2").status != BUSY, stage.patience)
+        stage.converge()
+
+
+SCENES = [Up, UpFirst, UpRich, Down, DownOrphan, DownHeld, Prune, Run, RunKilled, Ls, Probe]

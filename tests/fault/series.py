@@ -28,44 +28,66 @@ class Tally:
             self.seconds += seconds
 
 
+interrupted = threading.Event() # what is under way is ended in order, and nothing begun
+
+
+class Numbers:
+    """Which calls are still to be tried: taken by all who work on the same series, until one of them has met the end."""
+
+    def __init__(self, first, step):
+        self.next, self.step, self.ended, self.lock = first, step, False, threading.Lock()
+
+    def take(self):
+        with self.lock:
+            n, self.next = self.next, self.next + self.step
+            return None if self.ended else n
+
+
 class Series:
     """`stride` and `offset` (from 1): which calls. `options(n, k)`: the injector's words."""
 
     kinds, make_stage, quiet, until = (), Stage, False, None
+    roles = ("control", "boot", "keeper", "guard") # to whom it is done
     whole = False # every call is tried, although this is one of several that share them
 
     def __init__(self, scene, role, kind, stride=1, offset=1):
         self.scene, self.role, self.kind, self.stride, self.offset = scene, role, kind, stride, offset
         self.row = (scene.name, role, kind)
+        self.numbers, self.workers = Numbers(offset, stride), 0
 
     def __str__(self):
         return f"{self.scene.name}, {self.role}, {self.kind}"
 
     def run(self, tally):
+        """By several threads at once, each with a copy and a stage of its own."""
         with self.make_stage() as stage:
             stage.settled()
-            n = self.offset
-            while True:
-                reached = False
-                for k in self.variants(n):
-                    began = time.monotonic()
-                    acted, reached_now = self.trial(stage, n, k)
-                    reached |= reached_now
-                    where = f"{self}, call {n}/{k}"
-                    tally.add(acted, [f"{where} ({self.where}): {what}" for what in stage.violations], time.monotonic() - began)
-                    for what in () if self.quiet else stage.violations:
-                        print(f"VIOLATED {where} ({self.where}): {what}", flush=True)
-                    if stage.violations:
-                        stage.violations.clear()
-                        stage.sweep()
-                        stage.settled()
-                    if not acted:
-                        break
-                if not reached:
-                    print(f"done {self}, {n} calls, stride {self.stride}", flush=True) if not self.quiet else None
-                if not reached or any(self.until in what for what in tally.violations if self.until):
-                    return
-                n += self.stride
+            while not self.numbers.ended and not interrupted.is_set() and (n := self.numbers.take()):
+                if not self.try_call(stage, tally, n) and not self.numbers.ended:
+                    self.numbers.ended = True
+                    self.quiet or print(f"done {self}, {n} calls, stride {self.stride}", flush=True)
+
+    def try_call(self, stage, tally, n):
+        """False: there is no such call any more."""
+        reached = False
+        for k in self.variants(n):
+            began = time.monotonic()
+            self.exhausted = False
+            acted, reached_now = self.trial(stage, n, k)
+            reached |= reached_now
+            self.note(stage, tally, f"{self}, call {n}/{k} ({self.where})", acted, time.monotonic() - began)
+            if not reached_now or self.exhausted:
+                break
+        return reached and not any(self.until in what for what in tally.violations if self.until)
+
+    def note(self, stage, tally, where, acted, seconds):
+        tally.add(acted, [f"{where}: {what}" for what in stage.violations], seconds)
+        for what in () if self.quiet else stage.violations:
+            print(f"VIOLATED {where}: {what}", flush=True)
+        if stage.violations:
+            stage.violations.clear()
+            stage.sweep()
+            stage.settled()
 
     def variants(self, n):
         return (0,)
@@ -73,10 +95,13 @@ class Series:
     def trial(self, stage, n, k):
         """Whether something was done, and whether there was an n-th call at all."""
         scene = self.scene()
+        scene.deaf = self.role == "keeper" and self.kind == "fails for ever"
         scene.prepare(stage)
         with stage.injected([*self.options(n, k), "--role", self.role, "--each", EACH], *scene.words) as done:
             self.after(stage, scene, done, n)
-        acted, reached = done.event("inject"), done.event("inject") or done.event("no-such-errno")
+        acted = done.event("inject")
+        reached = acted or done.event("no-such-errno") # EINTR for ever, or it has fewer errnos than that
+        self.exhausted = isinstance(self, Faults) and bool(reached) and k + 1 >= reached["errnos"]
         self.where = " ".join(str(acted[key]) for key in ("call", "errno", "dir", "path") if acted[key]) if acted else "nothing"
         return bool(acted), bool(reached)
 
@@ -133,6 +158,23 @@ class Crashes(Series):
         return WAYS[n % 3]
 
 
+class Signals(Series):
+    """X45: a signal that asks for an end, at each call; or one more of them so many calls later. Whoever outlives it goes on or takes back, and says so."""
+
+    kinds, roles = ("is asked to end", "is asked twice"), ("control",)
+    asking = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE)
+
+    def variants(self, n):
+        return range(len(self.asking)) if self.stride == 1 or self.whole else [n // self.stride % len(self.asking)]
+
+    def options(self, n, k):
+        again = f",{1 + (n + 7 * k) % 29}" if self.kind == "is asked twice" else ""
+        return ["--at", str(n), "--signal", f"{int(self.asking[k])}{again}"]
+
+    def way(self, n):
+        return WAYS[n % 3]
+
+
 class Twice(Crashes):
     """A `down` that is killed after an `up` that was killed: the `up` at a call that its own series has reached, by turns."""
 
@@ -153,7 +195,7 @@ class Twice(Crashes):
                 stage.check_canary()
             reached = done.event("inject")
         self.where = f"up killed at {k}, down at {reached['call']} {reached['path']}" if reached else "nothing"
-        return bool(reached), True if k != self.variants(n)[-1] else bool(reached) or n < 40
+        return bool(reached), bool(reached) or n < 40 # however short what a killed `up` has left makes it
 
 
 class Swaps(Series):
@@ -245,16 +287,15 @@ class Memory(Series):
 
 def series_of(kind_class, scenes, stride=1, offset=lambda: 1):
     for scene in scenes:
-        for role in scene.roles if BACKEND == "embedded" else ("control",): # what the user manager starts is not traced
-            if role not in scene.roles:
+        for role in scene.roles:
+            if role not in (kind_class.roles if BACKEND == "embedded" else ("control",)): # what the user manager starts is not traced
                 continue
             for kind in kind_class.kinds:
                 yield kind_class(scene, role, kind, stride, offset())
 
 
-def spread(series, ways):
-    """The same calls, shared out among so many workers."""
-    for part in range(ways):
-        one = type(series)(series.scene, series.role, series.kind, series.stride * ways, series.offset + part * series.stride)
-        one.whole = series.stride == 1
-        yield one
+def part_of(series, part, parts):
+    """Every so many-th of its calls: all parts together are the whole, each call once."""
+    one = type(series)(series.scene, series.role, series.kind, series.stride * parts, series.offset + part * series.stride)
+    one.whole = series.whole or series.stride == 1
+    return one

@@ -5,6 +5,7 @@ Everything is judged from outside: /proc, the file system, statuses and words.""
 import contextlib
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -21,8 +22,18 @@ INJECT, FAIL_ALLOC = os.path.realpath(os.path.join(FAULT, "inject")), os.path.jo
 SERVE = (os.path.join(PROGRAMS, "http_server"), "{port}")
 DEADLINE = 60  # a command that has not ended by then hangs; none may wait that long with the budgets below
 STATUSES = {0, 1, 2, 3, 69, 70, 75, 78}
+RUN_STATUSES = {126, 127, *(128 + number for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM))} # of the command, or in its place
 UNITS = os.path.expanduser("~/.config/systemd/user")
 CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS, signal.SIGPIPE}
+
+
+def ends_within(pid, seconds):
+    """Whether a child has ended by then; it is still to be waited for."""
+    pidfd = os.pidfd_open(pid)
+    try:
+        return bool(select.select([pidfd], [], [], seconds)[0])
+    finally:
+        os.close(pidfd)
 
 
 class Done:
@@ -87,9 +98,8 @@ class Stage:
 
     def close(self):
         self.run("down", "--all", "--stop-secs", "1")
-        for pid in self.processes():
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
+        self.other = None
+        self.sweep()
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(UNITS, self.env["KIROCREW_POD_UNIT_PREFIX"] + "@.service"))
         self.stack.close()
@@ -175,34 +185,32 @@ class Stage:
                     last = events[-1] if events else {"status": -1, "signal": 0, "overdue": False}
                     done = Done(words, last.get("status", -1) if not last.get("signal") else -last["signal"], out.read(), err.read(), events)
                     yield done
-                    end = time.monotonic() + self.patience
-                    while injector.poll() is None and time.monotonic() < end:
-                        time.sleep(0.002)
-                    if injector.poll() is None:
+                    if not ends_within(injector.pid, self.patience):
                         self.wrong(f"converge: processes are left: {self.describe(self.processes())}")
                 finally:
                     injector.kill()
                     injector.wait()
                 done.events += [json.loads(line) for line in lines if line.endswith("\n")]
-        self._judge_events(done)
+        sent = int(options[options.index("--signal") + 1].split(",")[0]) if "--signal" in options else None
+        self._judge_events(done, CRASHES - {sent})
 
-    def _judge_events(self, done):
+    def _judge_events(self, done, crashes):
         if any(event.get("overdue") for event in done.events):
             self.wrong(f"bound: {done.words[0]} did not end within {self.deadline} s")
         for event in done.events:
-            if event["event"] in ("ended", "command") and event["signal"] in CRASHES:
+            if event["event"] in ("ended", "command") and event["signal"] in crashes:
                 self.wrong(f"truth: a {event['role']} process died of signal {event['signal']}")
 
     # --- what is there --------------------------------------------------------------------------------------------------------
 
     def processes(self):
         """Living processes of this plane, by their environment."""
-        mark, home, found = f"KIROCREW_POD_ROOT={self.root}".encode(), f"KIROCREW_HOME={self.root}/".encode(), []
+        marks, found = (f"\0KIROCREW_POD_ROOT={self.root}\0".encode(), f"\0KIROCREW_HOME={self.root}/".encode()), []
         for entry in filter(str.isdigit, os.listdir("/proc")):
             with contextlib.suppress(OSError):
-                with open(f"/proc/{entry}/environ", "rb") as environ:
-                    ours = any(entry == mark or entry.startswith(home) for entry in environ.read().split(b"\0"))
-                if ours and alive(int(entry)) and os.readlink(f"/proc/{entry}/exe") != INJECT:
+                with open(f"/proc/{entry}/environ", "rb", buffering=0) as file:
+                    environ = b"\0" + file.readall()
+                if any(mark in environ for mark in marks) and alive(int(entry)) and os.readlink(f"/proc/{entry}/exe") != INJECT:
                     found.append(int(entry))
         return found
 
@@ -227,6 +235,13 @@ class Stage:
             found += [entry for entry in os.listdir(UNITS) if entry.startswith(prefix) and entry != f"{prefix}.service"]
         return sorted(path for path in found if os.path.basename(path).split(".")[0] != self.other)
 
+    def groups(self):
+        """Control groups that a keeper of this plane has made, or was lost in."""
+        tops = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}
+        prefix = self.env["KIROCREW_POD_UNIT_PREFIX"] + "-"
+        return [os.path.join(top, entry) for top in tops if os.path.isdir(top) for entry in os.listdir(top)
+                if entry.startswith(prefix) and entry[len(prefix):].split("-")[0] != self.other]
+
     def sight(self, name="a"):
         """What `ls` says of it now, None: nothing."""
         listed = self.run("ls", "--json")
@@ -239,12 +254,12 @@ class Stage:
         """Who fails says so in lines of its own, with a cause."""
         if done.status == 0 or done.status < 0:
             return
-        if done.status not in STATUSES:
+        if done.status not in STATUSES | (RUN_STATUSES if done.words[0] == "run" else set()):
             self.wrong(f"truth: an unknown status: {done}")
         lines = [line for line in done.err.splitlines() if line]
         ours = [line for line in lines if line.startswith("kirocrew-pod: ")]
         silenced = any(event["event"] == "inject" and event["call"] in ("write", "writev") for event in done.events)
-        if not ours and not silenced and done.json is None: # what `--json` prints tells what failed, too
+        if not ours and not silenced and done.json is None and not (done.words[0] == "run" and done.status > 128): # what `--json` prints tells what failed, too; a signal's status of `run` is an answer
             self.wrong(f"truth: it failed without a word: {done}")
         if any(not line.startswith(("kirocrew-pod: ", "  | ")) for line in lines) or any(not line.isprintable() for line in lines):
             self.wrong(f"truth: words that are not the tool's: {done}")
@@ -253,9 +268,10 @@ class Stage:
 
     def settles(self, living=()):
         """What is left when those that are on their way out have had their time."""
-        end = time.monotonic() + self.patience
+        end, pause = time.monotonic() + self.patience, 0.005
         while (left := set(self.processes()) - set(living)) and time.monotonic() < end:
-            time.sleep(0.005)
+            time.sleep(pause)
+            pause = min(2 * pause, 0.1)
         return left
 
     def check_gone(self, at_once=True):
@@ -266,6 +282,8 @@ class Stage:
             self.wrong(f"converge: files are left: {left}")
         if left := self.processes():
             self.wrong(f"converge: processes are left: {self.describe(left)}")
+        if left := self.groups():
+            self.wrong(f"converge: control groups are left: {left}")
 
     def check_listed(self):
         """What is left of pod `a`, if anything is, is listed."""
@@ -305,6 +323,9 @@ class Stage:
     def empty(self):
         for top in (self.root, self.pods_dir, self.artifacts):
             shutil.rmtree(top, ignore_errors=True)
+        for group in self.groups():
+            with contextlib.suppress(OSError):
+                os.rmdir(group)
 
     def settled(self):
         """The plane has seen a pod before, so that a command makes the same calls in every trial."""

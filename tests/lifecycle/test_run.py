@@ -189,6 +189,17 @@ class Run(PlaneTest):
             self.assertEqual(self.run_pod("true").status, 0)
             self.assert_nothing()
 
+    def test_a_record_that_cannot_be_read_is_not_taken_for_that_of_another_pod(self):
+        record = os.path.join(self.pods_dir, "demo.env")
+        done = self.run_pod("/bin/sh", "-c", f"mv {record} {record}.aside && mkdir {record}")
+        self.assertEqual(done.status, 1, done)
+        self.assertRegex(done.err, "kirocrew-pod: demo: whether it is the same pod cannot be found out: ")
+        self.assertIn("demo", self.ls())
+        os.rmdir(record)
+        os.rename(record + ".aside", record)
+        self.down("demo", flags=("--stop-secs", "1"))
+        self.assert_nothing()
+
     def test_a_time_over_ends_the_pod_and_not_the_command(self):
         done = self.run_pod("/bin/sh", "-c", "sleep 3; exit 5", flags=("--ttl", "1s", *QUIET))
         self.assertEqual((done.status, done.err), (5, ""), done)

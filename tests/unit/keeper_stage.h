@@ -97,6 +97,15 @@ static void stage_environment(const struct stage *stage)
 	(void)setenv("HOME", stage->plane.home, 1);
 }
 
+/* Of the name that it has now. */
+UNUSED static void stage_record(struct stage *stage)
+{
+	struct record record = {0};
+	must(record_set(&record, "ID", stage->id, &stage->err));
+	must(record_store(&stage->pods_dir, &stage->name, &record, &stage->err));
+	record_free(&record);
+}
+
 /* The base directory may be longer than any socket address (L22). */
 UNUSED static void stage_open_below(struct stage *stage, const char *base)
 {
@@ -111,11 +120,8 @@ UNUSED static void stage_open_below(struct stage *stage, const char *base)
 	(void)snprintf(stage->program, sizeof stage->program, "%s/keeper_host", programs);
 	stage->context = (struct service_context){.plane = &stage->plane, .pods_dir = &stage->pods_dir, .program = stage->program};
 	must(service_embedded.open(&stage->context, &stage->service, &stage->err));
-	struct record record = {0};
 	must(id_new(stage->id, &stage->err));
-	must(record_set(&record, "ID", stage->id, &stage->err));
-	must(record_store(&stage->pods_dir, &stage->name, &record, &stage->err));
-	record_free(&record);
+	stage_record(stage);
 	stage_environment(stage);
 }
 

@@ -44,6 +44,7 @@ static void the_longest_name_fits(void **unused)
 	memset(name, 'n', POD_NAME_MAX);
 	name[POD_NAME_MAX] = 0;
 	stage->name = stage_name(name);
+	stage_record(stage);
 	stage_start(stage, "sleep");
 	assert_int_equal(stage_query(stage).active, UNIT_ACTIVE);
 	stage_stop(stage, 5000);
@@ -141,6 +142,7 @@ static void L35_anything_else_in_its_place_is_refused(void **unused)
 	/* A link to a keeper that lives is not this pod's keeper. */
 	struct pod_name demo = stage->name;
 	stage->name = stage_name("other");
+	stage_record(stage);
 	stage_start(stage, "sleep");
 	stage->name = demo;
 	must(symlinkat("other.sock", stage->pods_dir.fd, "demo.sock"));
@@ -289,6 +291,7 @@ static void list_asks_all_at_once(void **unused)
 		char name[16];
 		(void)snprintf(name, sizeof name, "pod%d", i);
 		stage->name = stage_name(name);
+		stage_record(stage);
 		stage_start(stage, "sleep");
 	}
 	stage->name = stage_name("pod3");
@@ -325,6 +328,33 @@ static void list_asks_all_at_once(void **unused)
 	stage_close(stage);
 }
 
+/* As a keeper does that cannot read what it is asked. */
+static void a_keeper_that_lets_its_callers_go_is_not_taken_for_dead(void **unused)
+{
+	(void)unused;
+	struct stage storage, *stage = &storage;
+	struct service_listing listing = {0};
+	stage_open(stage);
+	int listener = bound_socket(stage, SOCK_SEQPACKET, true);
+	pid_t keeper = fork();
+	if (keeper == 0)
+		for (;;)
+			(void)close(accept(listener, NULL, NULL));
+	(void)close(listener);
+	struct unit_state state = stage_query(stage);
+	must(service_embedded.list(stage->service, &listing, &stage->err));
+	(void)kill(keeper, SIGKILL);
+	(void)waitpid(keeper, NULL, 0);
+	assert_int_equal(state.active, UNIT_UNKNOWN);
+	assert_string_equal(state.detail, "its keeper lives, and lets its callers go");
+	assert_int_equal(listing.count, 1);
+	assert_int_equal(listing.units[0].state.active, UNIT_UNKNOWN);
+	service_listing_free(&listing);
+	assert_int_equal(stage_query(stage).active, UNIT_FAILED);
+	stage_stop(stage, 0);
+	stage_close(stage);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -338,6 +368,7 @@ int main(void)
 		cmocka_unit_test(L36_a_record_full_of_pids_signals_nobody),
 		cmocka_unit_test(odd_callers_are_survived),
 		cmocka_unit_test(list_asks_all_at_once),
+		cmocka_unit_test(a_keeper_that_lets_its_callers_go_is_not_taken_for_dead),
 	};
 	return stage_main(tests);
 }
