@@ -3,7 +3,9 @@
 
     coverage.py TREE BUILD                    the table, and each file below its target
     coverage.py TREE BUILD --missing PREFIX   each branch that was not taken in the files that begin with it
-    coverage.py TREE BUILD --of PROGRAM SOURCE   "taken/branches" of one file of another program
+    coverage.py TREE COUNTERS --of PROGRAM FUNCTION   "taken/branches" of one function of another program
+
+A function that forks is counted as if it returned once: its branches behind the fork may be missed, never invented.
 """
 import json
 import pathlib
@@ -20,12 +22,12 @@ TARGETS = {
 }
 
 
-def counted(counters, program):
-    """Of each source file, by its absolute path, what `program` counted. The layers are the same object files in every program."""
+def exported(counters, program):
+    """What llvm-cov knows of `program`. The layers are the same object files in every program, and their counters are added up."""
     merged = counters / "merged.profdata"
     subprocess.run(["llvm-profdata", "merge", "-sparse", "-o", merged, *counters.glob("*.profraw")], check=True)
-    exported = subprocess.run(["llvm-cov", "export", program, f"-instr-profile={merged}"], check=True, stdout=subprocess.PIPE).stdout
-    return {file["filename"]: file for file in json.loads(exported)["data"][0]["files"]}
+    said = subprocess.run(["llvm-cov", "export", program, f"-instr-profile={merged}"], check=True, stdout=subprocess.PIPE).stdout
+    return json.loads(said)["data"][0]
 
 
 def compiled(tree, build):
@@ -91,10 +93,10 @@ def missing(tree, files, prefix):
 def main(words):
     tree, build = (pathlib.Path(word).resolve() for word in words[:2])
     if words[2:3] == ["--of"]:
-        branches = counted(build, words[3])[words[4]]["summary"]["branches"]
-        print(f"{branches['covered']}/{branches['count']}")
+        branches = [function for function in exported(build, words[3])["functions"] if function["name"].endswith(words[4])][0]["branches"]
+        print(f"{sum((branch[4] > 0) + (branch[5] > 0) for branch in branches)}/{2 * len(branches)}")
         return 0
-    files = counted(build / "coverage", build / "kirocrew-pod")
+    files = {file["filename"]: file for file in exported(build / "coverage", build / "kirocrew-pod")["files"]}
     if words[2:3] == ["--missing"]:
         missing(tree, files, words[3])
         return 0

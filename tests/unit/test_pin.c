@@ -121,6 +121,9 @@ static void open_follows_links_once_and_only_there(void **state)
 	assert_int_equal(pin_open(path, &pin, NULL), 0);
 	assert_int_equal(pin_child(&f->base, "d", &direct, NULL), 0);
 	assert_true(pin_same(&pin, &direct));
+	AUTO_PIN struct pin elsewhere = PIN_NONE;
+	assert_int_equal(pin_open("/proc", &elsewhere, NULL), 0);
+	assert_false(pin_same(&pin, &elsewhere));
 	snprintf(path, sizeof path, "%s/file", f->path);
 	struct pin none = PIN_NONE;
 	assert_int_equal(pin_open(path, &none, NULL), -ENOTDIR);
