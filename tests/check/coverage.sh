@@ -7,7 +7,7 @@ tree=$(cd "$1" && pwd)
 mkdir -p "$2"
 build=$(cd "$2" && pwd)
 shift 2
-tests='^(unit|fuzz)/|^check/(help|manual|completion)$|^lifecycle/embedded/(smoke|input|values|probe|boot|doctor|first_hour|launchd|listing|run|watch)$|^lifecycle/systemd/(smoke|listing)$|^real/systemd_backend$'
+tests='^(unit|fuzz)/|^check/(help|manual|completion)$|^lifecycle/embedded/(smoke|input|values|probe|boot|doctor|first_hour|launchd|listing|mcp|rollback|run|watch)$|^lifecycle/systemd/(smoke|listing)$|^real/systemd_backend$'
 
 # What a process counts before it is killed, exits at once or becomes another program is not lost; what nobody passes through is not taken for passed.
 control() {

@@ -93,6 +93,7 @@ static void folding_is_textual(void **state)
 		assert_string_equal(out, table[i][1]);
 	}
 	assert_true(contain_text_below("/a", "/"));
+	assert_false(contain_text_below("/a", "b"));
 	assert_true(contain_text_below("/a/b", "/a"));
 	assert_false(contain_text_below("/ab", "/a"));
 }

@@ -83,10 +83,35 @@ static void X52_every_allocation_fails(void **state)
 	}
 }
 
+/* A tree that two would share: one does it where there is no memory for the other. */
+static void X52_a_large_tree_goes_without_help(void **state)
+{
+	struct fixture *f = *state;
+	char name[32];
+	int failed = 0;
+	for (long n = 0; n < 4; n++) {
+		put_dir(f->base.fd, "wide");
+		for (int i = 0; i < 1100; i++) {
+			(void)snprintf(name, sizeof name, "wide/d%d", i);
+			put_dir(f->base.fd, name);
+		}
+		alloc_plan.failed = false;
+		alloc_plan.for_ever = true;
+		alloc_plan.left = n;
+		int r = tree_remove(&f->base, "wide", DEADLINE_NEVER, NULL, NULL);
+		alloc_plan.left = -1;
+		failed += alloc_plan.failed;
+		assert_true(r == 0 || r == -ENOMEM);
+		assert_int_equal(exists(f->base.fd, "wide"), r < 0);
+		assert_int_equal(tree_remove(&f->base, "wide", DEADLINE_NEVER, NULL, NULL), 0);
+	}
+	assert_true(failed > 1);
+}
+
 int main(void)
 {
 	if (!deny_calls(SYS_copy_file_range, -1, ENOSYS)) /* the kernel needs no buffer of ours */
 		return 1;
-	const struct CMUnitTest tests[] = {FS_TEST(X52_every_allocation_fails)};
+	const struct CMUnitTest tests[] = {FS_TEST(X52_every_allocation_fails), FS_BIG_TEST(X52_a_large_tree_goes_without_help)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
