@@ -142,6 +142,8 @@ static const int *codes_of(long number)
 	return NULL;
 }
 
+#define CALLS_IN_DETAIL 60 /* of a walk through a tree the later ones are like the earlier ones */
+
 /* Returns how many calls were made to fail. */
 static int each_call_once(struct trial *t, bool *ret_seen)
 {
@@ -155,7 +157,7 @@ static int each_call_once(struct trial *t, bool *ret_seen)
 		for (size_t i = 0; i < COUNT(faults); i++)
 			ret_seen[i] |= faults[i].number == found.number;
 		const int *codes = codes_of(found.number);
-		for (int i = 1; i < CODES && codes[i]; i++) {
+		for (int i = 1; n < CALLS_IN_DETAIL && i < CODES && codes[i]; i++) {
 			plan.fail_with = codes[i];
 			if (codes[i] == EINTR || codes[i] == ENOENT || i == 1 + n % 3) /* of the others each has its turn */
 				injected += run_trial(t, &plan).acted;
