@@ -72,7 +72,7 @@ static void a_file_of_no_stated_size_is_bounded_too(void **state)
 	assert_true(len > 100 && strncmp(bytes, "Name:", 5) == 0);
 	assert_int_equal(file_read_path("/proc/self/status", 10, &again, &len, NULL), -EFBIG);
 	assert_null(again);
-	assert_int_equal(file_read_path("/proc/self/maps", 1 << 20, &again, &len, NULL), 0);
+	assert_int_equal(file_read_path("/proc/self/smaps", 1 << 20, &again, &len, NULL), 0);
 	assert_true(len > 4096 && again[len - 1] == '\n' && strlen(again) == len);
 }
 

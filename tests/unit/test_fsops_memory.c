@@ -17,7 +17,7 @@ static int read_file(void *context)
 	size_t len;
 	struct err err = {0};
 	(void)context;
-	return said(file_read_path("/proc/self/maps", 1 << 20, &bytes, &len, &err), &err);
+	return said(file_read_path("/proc/self/smaps", 1 << 20, &bytes, &len, &err), &err);
 }
 
 static int copy_tree(void *context)
