@@ -3,7 +3,7 @@
 
 #include <sys/types.h>
 
-/* In the child: nothing but `keep` stays open. */
+/* In the child: nothing but `keep`, the second end of a pipe and so never 0, stays open. */
 void contain_child_close_others(int keep);
 /* A descriptor that tells the end of the child, or -1. */
 int contain_child_watch(pid_t child);

@@ -10,8 +10,7 @@
 
 void contain_child_close_others(int keep)
 {
-	if (keep > 0)
-		descriptor_close_range(0, (unsigned)keep - 1);
+	descriptor_close_range(0, (unsigned)keep - 1);
 	descriptor_close_range((unsigned)keep + 1, ~0U);
 }
 

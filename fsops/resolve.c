@@ -22,6 +22,11 @@ static int mount_must_match(int fd, const struct identity *parent)
 	return identity_same_mount(found.dev, found.mount, parent->dev, parent->mount) ? 0 : -EXDEV;
 }
 
+static bool must_be_new(int flags)
+{
+	return (flags & O_CREAT) && (flags & O_EXCL);
+}
+
 /* Judges what a name means without opening it, in the order in which openat2 judges: mount, link, type. */
 static int walk_judge(int fd, const struct identity *parent, int flags)
 {
@@ -32,8 +37,7 @@ static int walk_judge(int fd, const struct identity *parent, int flags)
 	if (!identity_same_mount(found.dev, found.mount, parent->dev, parent->mount))
 		return -EXDEV;
 	bool link_wanted = (flags & O_PATH_ITSELF) == O_PATH_ITSELF;
-	bool must_be_new = (flags & O_CREAT) && (flags & O_EXCL);
-	if (S_ISLNK(found.mode) && !link_wanted && !must_be_new)
+	if (S_ISLNK(found.mode) && !link_wanted && !must_be_new(flags))
 		return -ELOOP;
 	if ((flags & O_DIRECTORY) && !S_ISDIR(found.mode))
 		return -ENOTDIR;
@@ -56,7 +60,8 @@ static int walk_step(int at_fd, const struct identity *parent, const char *name,
 	AUTO_CLOSE int fd = openat(at_fd, name, (flags & ~O_TRUNC) | O_NOFOLLOW | O_CLOEXEC, mode);
 	if (fd < 0)
 		return -errno;
-	r = mount_must_match(fd, parent);
+	/* What this call has made is on the mount of its directory; a look that fails would leave it behind. */
+	r = must_be_new(flags) ? 0 : mount_must_match(fd, parent);
 	if (r < 0)
 		return r;
 	if ((flags & O_TRUNC) && ftruncate(fd, 0) < 0)

@@ -2,7 +2,7 @@
 # Installs what the build and the tests need on Debian 12, as root or through sudo. Nothing to do is quick.
 set -eu
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
-packages="gcc clang libclang-rt-14-dev cmake ninja-build pkg-config git libsystemd-dev uuid-dev libinih-dev libjansson-dev libsqlite3-dev libcmocka-dev
+packages="gcc clang libclang-rt-14-dev llvm cmake ninja-build pkg-config git libsystemd-dev uuid-dev libinih-dev libjansson-dev libsqlite3-dev libcmocka-dev
 libplist-dev libfuse3-dev fuse3 bubblewrap dbus-user-session systemd sqlite3 python3 curl nginx-light redis-server util-linux procps strace cpio e2fsprogs
 universal-ctags iproute2 uidmap scdoc man-db zsh fish bash-completion cppcheck clang-tidy valgrind
 python3-pytest debootstrap lintian dpkg-dev"

@@ -64,7 +64,8 @@ static void classify(struct jsonrpc_event *event)
 		event->kind = event->error && json_kind(event->error) != JSON_KIND_OBJECT ? JSONRPC_JUNK : JSONRPC_RESPONSE;
 }
 
-static struct jsonrpc_event understand(const char *line, size_t len)
+/* Without memory nothing is known of the line: it is not junk for that. */
+static int understand(const char *line, size_t len, struct jsonrpc_event *ret_event)
 {
 	struct jsonrpc_event event = {.kind = JSONRPC_JUNK};
 	if (len && line[len - 1] == '\r')
@@ -74,7 +75,10 @@ static struct jsonrpc_event understand(const char *line, size_t len)
 		line += 3;
 		len -= 3;
 	}
-	if (len && json_parse(line, len, &event.message, NULL) == 0 && json_kind(event.message) == JSON_KIND_OBJECT)
+	int r = json_parse(line, len, &event.message, NULL);
+	if (r == -ENOMEM)
+		return r;
+	if (r == 0 && json_kind(event.message) == JSON_KIND_OBJECT)
 		classify(&event);
 	if (event.kind == JSONRPC_JUNK) {
 		json_free(event.message);
@@ -82,7 +86,8 @@ static struct jsonrpc_event understand(const char *line, size_t len)
 		event.id = event.params = event.result = event.error = NULL;
 		event.method = NULL;
 	}
-	return event;
+	*ret_event = event;
+	return 0;
 }
 
 int jsonrpc_read(struct jsonrpc_reader *reader, const char *bytes, size_t len, size_t *ret_taken, struct jsonrpc_event *ret_event, struct err *err)
@@ -98,12 +103,15 @@ int jsonrpc_read(struct jsonrpc_reader *reader, const char *bytes, size_t len, s
 	int r = keep(reader, bytes, piece);
 	if (r < 0)
 		return err_code(err, r, "json-rpc", NULL);
-	*ret_taken = end ? piece + 1 : len;
-	*ret_event = (struct jsonrpc_event){.kind = JSONRPC_MORE};
+	struct jsonrpc_event event = {.kind = JSONRPC_MORE};
 	if (end) {
-		*ret_event = understand(reader->line, reader->len);
+		r = understand(reader->line, reader->len, &event);
 		reader->len = 0;
 	}
+	if (r < 0)
+		return err_code(err, r, "json-rpc", NULL);
+	*ret_taken = end ? piece + 1 : len;
+	*ret_event = event;
 	return 0;
 }
 
@@ -142,7 +150,7 @@ static struct json *message_of(struct json *id, const char *method, const char *
 {
 	struct json *message = json_new_object();
 	int r = message ? json_set(message, "jsonrpc", json_new_string("2.0")) : -ENOMEM;
-	if (id && (r < 0 || !message))
+	if (r < 0)
 		json_free(id);
 	else if (id)
 		r = json_set(message, "id", id);

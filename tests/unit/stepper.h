@@ -19,6 +19,7 @@ struct stepped {
 	void *context;
 	int at;		      /* which one, from 0; -1 every one */
 	int fail_with;	      /* errno for call `at`, 0 none */
+	bool stand_in;	      /* call `at` is not made and succeeds: before() has done its work */
 	bool kill;	      /* the child is killed before call `at` */
 	bool fail_on;	      /* and for all eligible ones after it */
 	const long *eligible; /* system call numbers that count for a failure, ended by -1 */
@@ -27,6 +28,7 @@ struct stepped_end {
 	int result; /* of the call, or -ECHILD when it died */
 	int calls;  /* system calls made (eligible ones, when failures are injected) */
 	bool acted; /* call `at` was reached */
+	long number; /* of the last call that it was */
 };
 
 #if defined(__x86_64__)
@@ -104,11 +106,13 @@ static inline void step_through(const struct stepped *stepped, pid_t pid, struct
 		int n = end->calls++;
 		bool here = stepped->at < 0 || n == stepped->at;
 		end->acted |= here;
+		if (here)
+			end->number = step_number(pid);
 		if (here && stepped->before)
 			stepped->before(stepped->context, n);
 		if (here && stepped->kill)
 			(void)kill(pid, SIGKILL);
-		failing = stepped->fail_with && (here || (stepped->fail_on && n > stepped->at));
+		failing = (stepped->fail_with || stepped->stand_in) && (here || (stepped->fail_on && n > stepped->at));
 		if (failing)
 			step_skip(pid);
 	}

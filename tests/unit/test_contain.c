@@ -52,6 +52,12 @@ static void text_is_judged_first(void **state)
 		{"/tmp/\xed\xa0\x80", CONTAIN_NOT_UTF8},
 		{"/tmp/\xf4\x90\x80\x80", CONTAIN_NOT_UTF8},
 		{"/tmp/\xe2\x82", CONTAIN_NOT_UTF8},
+		{"/tmp/\xe2\x82" "x", CONTAIN_NOT_UTF8},
+		{"/tmp/\xe0\x9f\xbf", CONTAIN_NOT_UTF8},
+		{"/tmp/\xe0\xa0\x80", CONTAIN_CLEAR},
+		{"/tmp/\xed\x9f\xbf", CONTAIN_CLEAR},
+		{"/tmp/\xf0\x8f\xbf\xbf", CONTAIN_NOT_UTF8},
+		{"/tmp/\xf4\x8f\xbf\xbf", CONTAIN_CLEAR},
 		{"/tmp/\xe2\x82\xac\xf0\x9f\x98\x80", CONTAIN_CLEAR},
 		{"/", CONTAIN_CLEAR},
 		{"/a\\\\b", CONTAIN_CLEAR},
@@ -87,6 +93,7 @@ static void folding_is_textual(void **state)
 		assert_string_equal(out, table[i][1]);
 	}
 	assert_true(contain_text_below("/a", "/"));
+	assert_false(contain_text_below("/a", "b"));
 	assert_true(contain_text_below("/a/b", "/a"));
 	assert_false(contain_text_below("/ab", "/a"));
 }
@@ -236,6 +243,32 @@ static void a_seal_that_cannot_be_judged_fails_closed(void **state)
 	struct contain_answer found = ask_in(at("turn/run"), at("other"));
 	assert_int_equal(found.cause, CONTAIN_CHECK_FAILED);
 	assert_non_null(strstr(found.detail, "the sealed directory"));
+	assert_int_equal(symlink("//host/share", at("far")), 0);
+	found = ask_in(at("far/run"), at("other"));
+	assert_int_equal(found.cause, CONTAIN_CHECK_FAILED);
+	assert_non_null(strstr(found.detail, "remote-or-device"));
+	assert_int_equal(ask_in("home/run", at("other")).cause, CONTAIN_CHECK_FAILED);
+	assert_int_equal(ask_in("//host/run", at("other")).cause, CONTAIN_CHECK_FAILED);
+}
+
+/* Nothing at 0, 1 and 2: what the child holds has the lowest number there is. */
+static int without_standard_descriptors(void *unused)
+{
+	(void)unused;
+	for (int fd = 0; fd < 3; fd++)
+		(void)close(fd);
+	return cause_of(at("home/run/x")) == CONTAIN_SEALED && cause_of(at("other/../home/run/x")) == CONTAIN_SEALED && cause_of(at("other/x")) == CONTAIN_CLEAR ? 0 : 1;
+}
+
+static void standard_descriptors_may_be_closed(void **state)
+{
+	(void)state;
+	pid_t child = fork();
+	if (child == 0)
+		_exit(without_standard_descriptors(NULL));
+	int status;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
 }
 
 static void proc_links_are_followed_for_real(void **state)
@@ -488,6 +521,7 @@ int main(void)
 		cmocka_unit_test(both_spellings_of_a_linked_home),
 		cmocka_unit_test(a_seal_that_does_not_exist_yet),
 		cmocka_unit_test(a_seal_that_cannot_be_judged_fails_closed),
+		cmocka_unit_test(standard_descriptors_may_be_closed),
 		cmocka_unit_test(proc_links_are_followed_for_real),
 		cmocka_unit_test(a_pin_is_enough),
 		cmocka_unit_test(X12_bind_alias_is_sealed_by_identity),

@@ -6,6 +6,7 @@
 #include <sys/un.h>
 
 #include "fsops/file.h"
+#include "fsops/regular.h"
 
 #define MAX 65536
 
@@ -71,6 +72,44 @@ static void a_file_of_no_stated_size_is_bounded_too(void **state)
 	assert_true(len > 100 && strncmp(bytes, "Name:", 5) == 0);
 	assert_int_equal(file_read_path("/proc/self/status", 10, &again, &len, NULL), -EFBIG);
 	assert_null(again);
+	assert_int_equal(file_read_path("/proc/self/smaps", 1 << 20, &again, &len, NULL), 0);
+	assert_true(len > 4096 && again[len - 1] == '\n' && strlen(again) == len);
+}
+
+static void limits_and_paths_out_of_range_are_refused(void **state)
+{
+	struct fixture *f = *state;
+	char path[PATH_MAX + 8];
+	AUTO_FREE char *bytes = NULL;
+	size_t len = 0;
+	struct err err = {0};
+	put_file(f->base.fd, "file", "x");
+	assert_int_equal(file_read(&f->base, "file", SIZE_MAX / 2, &bytes, &len, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "limit"));
+	assert_int_equal(file_read_path("/nowhere-at-all", MAX, &bytes, &len, &err), -ENOENT);
+	memset(path, 'p', sizeof path);
+	path[0] = path[PATH_MAX + 5] = '/';
+	path[PATH_MAX + 7] = '\0';
+	assert_int_equal(file_read_path(path, MAX, &bytes, &len, &err), -ENAMETOOLONG);
+	assert_int_equal(file_read_path("/nowhere-at-all/file", MAX, &bytes, &len, &err), -ENOENT);
+	assert_null(bytes);
+}
+
+static void only_its_own_file_is_taken_back(void **state)
+{
+	struct fixture *f = *state;
+	put_file(f->base.fd, "file", "ours");
+	AUTO_CLOSE int ours = openat(f->base.fd, "file", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(renameat(f->base.fd, "file", f->base.fd, "away"), 0);
+	regular_take_back(&f->base, "file", ours);
+	put_file(f->base.fd, "file", "theirs");
+	regular_take_back(&f->base, "file", ours);
+	regular_take_back(&f->base, "file", -1);
+	AUTO_CLOSE int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	regular_take_back(&f->base, "file", zero);
+	assert_true(holds(f->base.fd, "file", "theirs"));
+	regular_take_back(&f->base, "away", ours);
+	assert_false(exists(f->base.fd, "away"));
 }
 
 static void put_socket(const struct fixture *f)
@@ -281,6 +320,8 @@ static int run(const char *title)
 	    FS_TEST(a_file_is_read_whole_with_a_nul_behind),
 	    FS_TEST(more_than_the_limit_is_refused),
 	    FS_TEST(a_file_of_no_stated_size_is_bounded_too),
+	    FS_TEST(limits_and_paths_out_of_range_are_refused),
+	    FS_TEST(only_its_own_file_is_taken_back),
 	    FS_TEST(X08_only_regular_files_are_read),
 	    FS_TEST(creating_forces_the_mode_and_never_overwrites),
 	    FS_TEST(replacing_is_whole_and_leaves_no_other_name),

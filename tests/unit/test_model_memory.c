@@ -5,9 +5,18 @@
 
 #include "alloc_fail.h"
 #include "fsops/cleanup.h"
+#include "pod/model/environment.h"
+#include "pod/model/floor.h"
 #include "pod/model/ini.h"
 #include "pod/model/json.h"
+#include "pod/model/mcp_client.h"
+#include "pod/model/mcp_result.h"
+#include "pod/model/mcp_spec.h"
 #include "pod/model/record.h"
+#include "pod/model/sandbox_plan.h"
+#include "pod/model/table.h"
+#include "pod/model/temp.h"
+#include "pod/model/unit_text.h"
 
 static const char ini_text[] = "[plane]\nroot=/r\n[payload]\nexec=a 'b c'\nhealth=tcp\n[agent]\nexec=x\n[identity a]\nsource=/x\nstaged=y\n[identity b]\nsource=/x\nstaged=y\n";
 static const char record_text[] = "CHECKOUT='/c'\nEXEC='[\"sh\",\"-c\",\"it\\u0027s\"]'\nPORT='1'\nFUTURE='x'\nFUTURE='y'\n";
@@ -116,6 +125,212 @@ static int build_json(void *context)
 	return text ? 0 : -ENOMEM;
 }
 
+static const struct plane plane = {.home = "/home/op",
+				   .root = "/pods",
+				   .pods_dir = "/home/op/.kiro/crew/pods",
+				   .artifacts = "/pods/.e2e-artifacts",
+				   .config_home = "/home/op/config",
+				   .data_home = "/home/op/data",
+				   .base_port = 7810,
+				   .port_span = 199,
+				   .live_port = 5476,
+				   .prefix = "kirocrew-pod",
+				   .path = "/usr/bin:/bin",
+				   .repo = "/src",
+				   .worktrees_root = "/trees",
+				   .kiro_bin = "/usr/bin/kiro",
+				   .health_secs = 90};
+
+static int environments(void *context)
+{
+	char *host[] = {(char[]){"PATH=/bin"}, (char[]){"LD_PRELOAD=/x.so"}, (char[]){"AWS_SECRET_KEY=x"}, (char[]){"SLACK_X=y"}, NULL};
+	AUTO_ENVIRONMENT struct environment base = {0}, payload = {0}, agent = {0}, own = {0}, of_plane = {0};
+	struct pod_paths paths;
+	struct pod_name name;
+	struct err err = {0};
+	int r = pod_name_parse("demo", 4, &name, &err);
+	if (r == 0)
+		r = pod_paths_make(&plane, &name, &paths, &err);
+	if (r == 0)
+		r = environment_copy(host, &base, &err);
+	if (r == 0)
+		r = environment_for_payload(&plane, &name, context, &paths, &base, &payload, &err);
+	if (r == 0)
+		r = environment_for_agent(&payload, &paths, &agent, &err);
+	if (r == 0)
+		r = environment_of_pod(&plane, &name, context, &paths, &own, &err);
+	if (r == 0)
+		r = environment_of_plane(&plane, &of_plane, &err);
+	return said(r, &err);
+}
+
+static int units(void *context)
+{
+	const struct unit_input input = {.plane = &plane, .program = "/usr/bin/kirocrew-pod", .config_file = "/c.ini", .stop_secs = 15};
+	AUTO_FREE char *text = NULL, *plist = NULL;
+	struct pod_name name;
+	struct err err = {0};
+	(void)context;
+	int r = pod_name_parse("demo", 4, &name, &err);
+	if (r == 0)
+		r = unit_text_template(&input, &text, &err);
+	if (r == 0)
+		r = unit_text_plist(&input, &name, &plist, &err);
+	return said(r, &err);
+}
+
+static int sandbox_words(void *context)
+{
+	char *command[] = {(char[]){"/bin/server"}, (char[]){"-x"}, NULL};
+	AUTO_WORDS struct words bwrap = {0}, seatbelt = {0};
+	AUTO_ENVIRONMENT struct environment outer = {0};
+	struct err err = {0};
+	const struct sandbox_plan plan = {.program = "/usr/bin/bwrap",
+					  .by_descriptor = true,
+					  .new_session = true,
+					  .home = "/h",
+					  .run = "/h/run",
+					  .run_canonical = "/h/run",
+					  .scratch = "/h/run/s",
+					  .scratch_canonical = "/h/run/s",
+					  .cwd = "/h",
+					  .argv = command,
+					  .environment = context};
+	int r = sandbox_plan_bwrap(&plan, &bwrap, &outer, &err);
+	if (r == 0)
+		r = sandbox_plan_seatbelt(&plan, &seatbelt, &err);
+	return said(r, &err);
+}
+
+static const char mcp_json[] = "{\"mcpServers\":{\"a\":{\"command\":\"c\",\"args\":[\"x\",\"y\"],\"cwd\":\"/w\",\"env\":{\"K\":\"v\",\"TMPDIR\":\"/t\"}},"
+			       "\"b\":{\"command\":\"d\"}}}";
+
+static int mcp_specs(void *context)
+{
+	char *command[] = {(char[]){"c"}, (char[]){"x"}, NULL};
+	AUTO_MCP_SERVERS struct mcp_servers servers = {0};
+	AUTO_FREE char *added = NULL, *fresh = NULL, *removed = NULL;
+	struct err err = {0};
+	int r = mcp_spec_read(mcp_json, strlen(mcp_json), &servers, &err);
+	if (r == 0)
+		r = mcp_spec_add(mcp_json, strlen(mcp_json), "new", command, context, &added, &err);
+	if (r == 0)
+		r = mcp_spec_add("\n", 1, "new", command, context, &fresh, &err);
+	if (r == 0)
+		r = mcp_spec_remove(mcp_json, strlen(mcp_json), "b", &removed, &err);
+	return said(r, &err);
+}
+
+static int temps(void *context)
+{
+	char *declared[] = {(char[]){"tmpdir=/a"}, (char[]){"TEMP=/b"}, NULL};
+	AUTO_ENVIRONMENT struct environment wanted = {0}, managed = {0}, own = {0};
+	AUTO_TEMP_DECLARATION struct temp_declaration declaration = {0}, none = {0};
+	enum temp_source source;
+	const char *path;
+	struct err err = {0};
+	(void)context;
+	int r = environment_copy(declared, &wanted, &err);
+	if (r == 0)
+		r = environment_copy(declared, &managed, &err);
+	if (r == 0)
+		r = environment_copy(declared, &own, &err);
+	if (r == 0)
+		r = temp_declaration_read(&wanted, &declaration, &err);
+	if (r == 0)
+		r = temp_apply(&managed, &none, "/managed", &source, &path, &err);
+	if (r == 0)
+		r = temp_apply(&own, &declaration, "/managed", &source, &path, &err);
+	return said(r, &err);
+}
+
+static int hear(struct mcp_client *client, const char *line)
+{
+	struct jsonrpc_reader reader = {0};
+	AUTO_JSONRPC_EVENT struct jsonrpc_event event = {0};
+	AUTO_FREE char *send = NULL;
+	struct err err = {0};
+	size_t taken;
+	int r = jsonrpc_read(&reader, line, strlen(line), &taken, &event, &err);
+	if (r == 0)
+		r = mcp_client_take(client, &event, &send, &err);
+	jsonrpc_reader_free(&reader);
+	return said(r, &err);
+}
+
+static int handshake(void *context)
+{
+	static const char *const lines[] = {
+		"Hello.\n",
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":\"2025-11-25\",\"serverInfo\":{\"name\":\"s\"}}}\n",
+		"{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"ping\"}\n",
+		"{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"roots/list\"}\n",
+		"{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"tools\":[{\"name\":\"t\"},{}],\"nextCursor\":\"c\"}}\n",
+		"{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"tools\":[],\"nextCursor\":\"c\"}}\n",
+	};
+	AUTO_MCP_CLIENT struct mcp_client client = {0};
+	AUTO_FREE char *first = NULL;
+	struct err err = {0};
+	(void)context;
+	int r = said(mcp_client_start(&client, "0", &first, &err), &err);
+	for (size_t i = 0; r == 0 && i < COUNT(lines); i++)
+		r = hear(&client, lines[i]);
+	return r < 0 ? r : said(mcp_client_finish(&client, &err), &err);
+}
+
+/* Ends of a handshake of which only a warning is left to say. */
+static int hear_after_the_first(const char *line)
+{
+	AUTO_MCP_CLIENT struct mcp_client client = {0};
+	AUTO_FREE char *first = NULL;
+	struct err err = {0};
+	int r = said(mcp_client_start(&client, "0", &first, &err), &err);
+	if (r == 0)
+		r = hear(&client, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":\"2025-11-25\"}}\n");
+	return r < 0 ? r : hear(&client, line);
+}
+
+static int no_tools(void *context)
+{
+	return hear_after_the_first(context);
+}
+
+static int too_long(void *context)
+{
+	AUTO_MCP_CLIENT struct mcp_client client = {0};
+	AUTO_FREE char *first = NULL, *send = NULL;
+	struct err err = {0};
+	const struct jsonrpc_event event = {.kind = JSONRPC_TOO_LONG};
+	(void)context;
+	int r = said(mcp_client_start(&client, "0", &first, &err), &err);
+	client.initialized = true;
+	return r < 0 ? r : said(mcp_client_take(&client, &event, &send, &err), &err);
+}
+
+static int result_of_a_probe(void *context)
+{
+	AUTO_JSON struct json *json = mcp_result_json(context);
+	return json ? 0 : -ENOMEM;
+}
+
+static int rows(void *context)
+{
+	static const struct table_column columns[] = {{.heading = "A"}, {.heading = "B"}};
+	static const char *const cells[] = {"a", "b\x1b"};
+	AUTO_TABLE struct table table = {.columns = columns, .n = 2};
+	(void)context;
+	int r = table_add(&table, cells, TONE_PLAIN);
+	return r < 0 ? r : table_add(&table, cells, TONE_PLAIN);
+}
+
+static int floored(void *context)
+{
+	AUTO_FREE char *text = NULL;
+	size_t len;
+	struct err err = {0};
+	return said(floor_apply(context, strlen(context), &text, &len, &err), &err);
+}
+
 static void walk(int (*step)(void *), void *context, long at_least)
 {
 	long failures = alloc_walk(step, context, -ENOMEM);
@@ -156,6 +371,50 @@ static void X52_json(void **state)
 	walk(build_json, NULL, 10);
 }
 
+static void X52_environments_and_units(void **state)
+{
+	char *words[] = {(char[]){"server"}, NULL};
+	struct spec command = {.id = "0b54b1f6-6d9c-4d04-8a33-0f2f3a4bd0a1", .exec = {words, 1}, .port = 7933, .approval = APPROVAL_READS, .crons = true};
+	struct spec checkout = {.id = "0b54b1f6-6d9c-4d04-8a33-0f2f3a4bd0a1", .checkout = (char[]){"/src"}, .port = 7933};
+	(void)state;
+	walk(environments, &command, 40);
+	walk(environments, &checkout, 40);
+	walk(units, NULL, 10);
+}
+
+static void X52_sandboxes_and_temps(void **state)
+{
+	char *envp[] = {(char[]){"PATH=/bin"}, (char[]){"LD_LIBRARY_PATH=/x"}, (char[]){"A=b"}, NULL};
+	AUTO_ENVIRONMENT struct environment environment = {0};
+	(void)state;
+	assert_int_equal(environment_copy(envp, &environment, NULL), 0);
+	walk(sandbox_words, &environment, 20);
+	walk(temps, NULL, 10);
+}
+
+static void X52_servers(void **state)
+{
+	char *envp[] = {(char[]){"K=v"}, (char[]){"L=w"}, NULL};
+	AUTO_ENVIRONMENT struct environment environment = {0};
+	(void)state;
+	assert_int_equal(environment_copy(envp, &environment, NULL), 0);
+	walk(mcp_specs, &environment, 60);
+	walk(handshake, NULL, 40);
+	walk(no_tools, (char[]){"{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":-32601,\"message\":\"none\"}}\n"}, 20);
+	walk(too_long, NULL, 10);
+}
+
+static void X52_results(void **state)
+{
+	struct temp_declared declared = {.key = (char[]){"TMPDIR"}, .value = (char[]){"/h/run/t"}, .answer = {.cause = CONTAIN_SEALED}};
+	AUTO_JSON struct json *info = json_new_object();
+	struct mcp_result result = {.server = (char[]){"srv"}, .protocol = "2025-11-25", .server_info = info, .temp = TEMP_MANAGED, .temp_path = "/t", .refusals = {&declared, 1}};
+	(void)state;
+	walk(result_of_a_probe, &result, 20);
+	walk(rows, NULL, 5);
+	walk(floored, (char[]){"{\"tunnel\":{\"enabled\":true},\"agent\":7}"}, 20);
+}
+
 int main(void)
 {
 	/* Objects take their seed once: outside of the walks, so that each run allocates alike. */
@@ -166,6 +425,10 @@ int main(void)
 		cmocka_unit_test(X52_configuration),
 		cmocka_unit_test(X52_records),
 		cmocka_unit_test(X52_json),
+		cmocka_unit_test(X52_environments_and_units),
+		cmocka_unit_test(X52_sandboxes_and_temps),
+		cmocka_unit_test(X52_servers),
+		cmocka_unit_test(X52_results),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

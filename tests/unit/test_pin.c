@@ -66,6 +66,13 @@ static void odd_spellings_of_a_path_mean_the_same(void **state)
 		assert_int_equal(pin_descend(&f->base, same[i], &pin, NULL), 0);
 		assert_true(pin_same(&pin, &first));
 	}
+	put_dir(f->base.fd, "xy");
+	put_dir(f->base.fd, ".y");
+	static const char *const two[] = {"xy", ".y"};
+	for (size_t i = 0; i < COUNT(two); i++) {
+		AUTO_PIN struct pin pin = PIN_NONE;
+		assert_int_equal(pin_descend(&f->base, two[i], &pin, NULL), 0);
+	}
 	static const char *const self[] = {"", ".", "./"};
 	for (size_t i = 0; i < COUNT(self); i++) {
 		AUTO_PIN struct pin pin = PIN_NONE;
@@ -98,6 +105,8 @@ static void too_long_names_are_refused(void **state)
 		path[i] = i % 2 ? '/' : '.';
 	path[PATH_MAX] = '\0';
 	assert_int_equal(pin_descend(&f->base, path, &pin, NULL), -ENAMETOOLONG);
+	snprintf(path, PATH_MAX, "%s/%s", f->path, name);
+	assert_int_equal(pin_make_path(path, 0700, &pin, NULL), -ENAMETOOLONG);
 }
 
 static void open_follows_links_once_and_only_there(void **state)
@@ -112,6 +121,9 @@ static void open_follows_links_once_and_only_there(void **state)
 	assert_int_equal(pin_open(path, &pin, NULL), 0);
 	assert_int_equal(pin_child(&f->base, "d", &direct, NULL), 0);
 	assert_true(pin_same(&pin, &direct));
+	AUTO_PIN struct pin elsewhere = PIN_NONE;
+	assert_int_equal(pin_open("/proc", &elsewhere, NULL), 0);
+	assert_false(pin_same(&pin, &elsewhere));
 	snprintf(path, sizeof path, "%s/file", f->path);
 	struct pin none = PIN_NONE;
 	assert_int_equal(pin_open(path, &none, NULL), -ENOTDIR);

@@ -170,6 +170,31 @@ static void L13_5000_levels_of_40_bytes(void **state)
 	deep_tree_goes(*state, 5000, 40, 64);
 }
 
+/* Nothing can be moved to the top: what lies deeper stays and is counted, and nothing else. */
+static int rename_fails_with;
+static void remove_without_renames(struct fixture *f)
+{
+	struct tree_left left = {.count = 0};
+	CHECK(deny_calls(SYS_renameat, SYS_renameat2, rename_fails_with));
+	CHECK(deny_calls(SYS_clone, SYS_clone3, EAGAIN)); /* a second thread would begin anew half way down */
+	CHECK(remove_home(f, SECONDS, &left) == -ENOTEMPTY);
+	CHECK(left.count == 1);
+	CHECK(left.named[0].code == (rename_fails_with == EIO ? -EIO : -EEXIST));
+}
+
+static void L13_what_lies_too_deep_to_be_moved_is_named(void **state)
+{
+	static const int codes[] = {EIO, ENOTEMPTY, EEXIST, ENOTDIR, EISDIR}; /* the others: each name at the top is taken */
+	struct fixture *f = *state;
+	put_deep(f, 4200, 1);
+	for (size_t i = 0; i < COUNT(codes); i++) {
+		rename_fails_with = codes[i];
+		assert_int_equal(in_child(remove_without_renames, f), 0);
+	}
+	assert_int_equal(remove_with(f, 64, 0), 0);
+	assert_false(exists(f->base.fd, "home"));
+}
+
 static void L13_32768_levels_of_one_byte(void **state)
 {
 	deep_tree_goes(*state, 32768, 1, 64);
@@ -814,6 +839,7 @@ static int run(const char *title)
 	    FS_TEST(the_top_may_be_a_file_or_a_link),
 	    FS_TEST(L12_directories_without_permission_bits_are_repaired),
 	    FS_BIG_TEST(X63_ten_descriptors_are_enough),
+	    FS_BIG_TEST(L13_what_lies_too_deep_to_be_moved_is_named),
 	    FS_BIG_TEST(a_bush_deeper_than_what_is_kept_open_goes),
 	    FS_TEST(L15_a_writer_for_a_while_is_outlasted),
 	    FS_TEST(L15_a_writer_for_ever_ends_at_the_deadline),

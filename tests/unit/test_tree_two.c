@@ -43,6 +43,20 @@ static void all_of_it_goes(void **state)
 	assert_true(victim_is_whole(f->base.fd));
 }
 
+static void remove_without_a_thread(struct fixture *f)
+{
+	CHECK(deny_calls(SYS_clone, SYS_clone3, EAGAIN));
+	CHECK(tree_remove(&f->base, "home", deadline_in_ms(5000), NULL, NULL) == 0);
+}
+
+static void one_does_it_alone_where_no_thread_can_be_had(void **state)
+{
+	struct fixture *f = *state;
+	put_wide(f->base.fd);
+	assert_int_equal(in_child(remove_without_a_thread, f), 0);
+	assert_false(exists(f->base.fd, "home"));
+}
+
 static bool is_named(const struct tree_left *left, const char *path)
 {
 	for (size_t i = 0; i < left->count && i < TREE_LEFT_NAMED; i++)
@@ -132,7 +146,7 @@ static void a_way_back_that_is_lost_is_found_again(void **state)
 static int run(const char *title)
 {
 	const struct CMUnitTest tests[] = {
-		FS_BIG_TEST(all_of_it_goes),
+		FS_BIG_TEST(all_of_it_goes), FS_BIG_TEST(one_does_it_alone_where_no_thread_can_be_had),
 		FS_BIG_TEST(what_either_has_to_leave_is_named_and_all_else_goes),
 		FS_BIG_TEST(a_way_back_that_is_lost_is_found_again),
 	};
