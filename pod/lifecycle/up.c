@@ -130,7 +130,21 @@ static int hold_signals(const struct ascent *a, struct err *err)
 	return a->session->foreground ? 0 : interrupt_hold(err);
 }
 
-static int record_intent(struct ascent *a, struct err *err)
+static int make_home(struct ascent *a, struct err *err)
+{
+	AUTO_PIN struct pin home = PIN_NONE;
+	int r = home_make(&a->session->root, &a->request->name, a->spec.id, &home, err);
+	if (r < 0)
+		return r;
+	a->made_home = true;
+	r = directory_identity(&home, a->spec.home_identity, err);
+	if (r == 0)
+		r = directory_identity(&a->session->root, a->spec.root_identity, err);
+	return r < 0 ? r : write_record_unsynced(a, err);
+}
+
+/* `write` under the plane's lock: who chooses next sees which port is taken. */
+static int settle(struct ascent *a, int (*write)(struct ascent *a, struct err *err), struct err *err)
 {
 	AUTO_LOCK struct lock plane_lock = LOCK_NONE;
 	int r = session_lock_plane(a->session, &plane_lock, err);
@@ -144,24 +158,11 @@ static int record_intent(struct ascent *a, struct err *err)
 	if (r == 0) /* from here on there is something to take back */
 		r = hold_signals(a, err);
 	if (r == 0)
-		r = write_record_unsynced(a, err);
+		r = write(a, err);
 	if (r == 0 && moved)
 		warn(a->report, "port %d is taken, %s moved to %d", before ? before : port_preferred(&a->session->around.plane, &a->request->name),
 		     a->request->name.text, a->spec.port);
 	return r;
-}
-
-static int make_home(struct ascent *a, struct err *err)
-{
-	AUTO_PIN struct pin home = PIN_NONE;
-	int r = home_make(&a->session->root, &a->request->name, a->spec.id, &home, err);
-	if (r < 0)
-		return r;
-	a->made_home = true;
-	r = directory_identity(&home, a->spec.home_identity, err);
-	if (r == 0)
-		r = directory_identity(&a->session->root, a->spec.root_identity, err);
-	return r < 0 ? r : write_record_unsynced(a, err);
 }
 
 /* Before the pod begins to run, so that there is no moment in which nobody watches. */
@@ -347,7 +348,7 @@ static int move_on(struct ascent *a, struct err *err)
 {
 	port_set_add(&a->lost, a->spec.port);
 	int r = a->service->ops->stop(a->service, &a->request->name, STOP_FOR_RESTART_MS, NULL, err);
-	return r < 0 ? r : record_intent(a, err);
+	return r < 0 ? r : settle(a, write_record_unsynced, err);
 }
 
 static int climb(struct ascent *a, struct err *err)
@@ -515,11 +516,14 @@ static int ascend(struct ascent *a, const struct pod_facts *facts, const struct 
 	(void)snprintf(a->report->id, sizeof a->report->id, "%s", a->spec.id);
 	if (r == 0)
 		r = quiet_unit(a, facts, err);
-	if (r == 0) /* first: a home without a record would belong to nobody */
-		r = record_intent(a, err);
+	/* What was recorded says which home was this pod's, and is replaced before there is another. A new pod's home bears its own marker, and the record
+	 * is written once. */
+	bool new = plan->fresh && !a->before.count;
+	if (r == 0)
+		r = settle(a, new ? make_home : write_record_unsynced, err);
 	if (r == 0)
 		r = guard(a, err);
-	if (r == 0 && plan->fresh)
+	if (r == 0 && plan->fresh && !new)
 		r = make_home(a, err);
 	if (r == 0)
 		r = climb(a, err);
