@@ -7,13 +7,19 @@
 
 #include "pod/system/process.h"
 
+void life_clock_tick(struct life_clock *clock)
+{
+	struct timespec epoch;
+	(void)clock_gettime(CLOCK_REALTIME, &epoch);
+	clock->epoch_ms = (int64_t)epoch.tv_sec * 1000 + epoch.tv_nsec / 1000000;
+	clock->boot_ms = life_boot_ms();
+}
+
 int life_clock_read(struct life_clock *ret_clock, struct err *err)
 {
 	struct life_clock now = {0};
-	struct timespec epoch;
-	(void)clock_gettime(CLOCK_REALTIME, &epoch);
-	now.epoch_ms = (int64_t)epoch.tv_sec * 1000 + epoch.tv_nsec / 1000000;
-	int r = life_boot_read(&now, err);
+	life_clock_tick(&now);
+	int r = life_boot_read(now.boot, err);
 	if (r == 0)
 		*ret_clock = now;
 	return r;
@@ -39,9 +45,8 @@ int life_owner_read(pid_t pid, const struct life_clock *now, struct life_owner *
 enum life_end life_look(const struct life *life, const struct life_clock *now)
 {
 	struct life_owner owner = {0};
-	if (life->owner.pid)
-		(void)life_owner_read(life->owner.pid, now, &owner, NULL);
-	return life_judge(life, now, owner.start);
+	int r = life->owner.pid ? life_owner_read(life->owner.pid, now, &owner, NULL) : 0;
+	return life_judge(life, now, r < 0 && r != -ESRCH ? life->owner.start : owner.start);
 }
 
 enum life_end life_look_now(const struct life *life)

@@ -8,6 +8,7 @@
 int life_clock_read(struct life_clock *ret_clock, struct err *err);
 /* A living process as an owner. -ESRCH: there is none; -EACCES: /proc hides it, so that nobody could tell it from its successor. */
 int life_owner_read(pid_t pid, const struct life_clock *now, struct life_owner *ret_owner, struct err *err);
+/* An owner that could not be looked at lives. */
 enum life_end life_look(const struct life *life, const struct life_clock *now);
 /* The same, now. Without a clock to look at, it lasts. */
 enum life_end life_look_now(const struct life *life);
@@ -15,6 +16,7 @@ enum life_end life_look_now(const struct life *life);
 /* What is polled for the end of a life. Either becomes readable when there is something to look at; -1: nothing to wait for there. */
 struct vigil {
 	struct life life;
+	struct life_clock clock; /* of its last look; in what boot it is was read once */
 	int owner; /* pidfd */
 	int timer;
 };
@@ -28,5 +30,7 @@ int vigil_await(struct vigil *vigil, struct err *err);
 void vigil_close(struct vigil *vigil);
 #define AUTO_VIGIL __attribute__((cleanup(vigil_close)))
 
-/* Of the platform: fills in boot id and milliseconds since boot. */
-int life_boot_read(struct life_clock *clock, struct err *err);
+void life_clock_tick(struct life_clock *clock); /* its boot id stays */
+/* Of the platform. */
+int life_boot_read(char boot[BOOT_ID_LEN + 1], struct err *err);
+int64_t life_boot_ms(void);

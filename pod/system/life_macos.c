@@ -5,15 +5,17 @@
 
 #include "pod/system/life.h"
 
-int life_boot_read(struct life_clock *clock, struct err *err)
+int life_boot_read(char boot[BOOT_ID_LEN + 1], struct err *err)
 {
-	size_t size = sizeof clock->boot;
+	size_t size = BOOT_ID_LEN + 1;
+	return sysctlbyname("kern.bootsessionuuid", boot, &size, NULL, 0) < 0 ? err_code(err, -errno, "boot", NULL) : 0;
+}
+
+int64_t life_boot_ms(void)
+{
 	struct timespec now;
-	if (sysctlbyname("kern.bootsessionuuid", clock->boot, &size, NULL, 0) < 0)
-		return err_code(err, -errno, "boot", NULL);
 	(void)clock_gettime(CLOCK_MONOTONIC, &now); /* goes on while the machine sleeps, here */
-	clock->boot_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-	return 0;
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 int vigil_open(const struct life *life, struct vigil *ret_vigil, struct err *err)
