@@ -329,18 +329,18 @@ def keeper(here):
 
 
 def crowd(here):
-    """`up` with 200 pods alive against `up` with none."""
+    """`up` with 1,000 pods alive against `up` with none."""
     words = ["--health", "http", "--", here.server, "{port}"]
     alone, among = [], []
     for turn in range(here.rounds):
         alone.append(timed(lambda: here.pod("up", "one", *words)))
         here.pod("down", "one")
-    for number in range(200):
+    for number in range(1000):
         here.pod("up", f"c{number}", *words)
     for turn in range(here.rounds):
         among.append(timed(lambda: here.pod("up", "one", *words)))
         here.pod("down", "one")
-    yield "up with 200 pods alive", "ms", among, alone, "with none (not alternating)"
+    yield "up with 1,000 pods alive", "ms", among, alone, "with none (not alternating)"
 
 
 ALL = [start, ls, ls_running, ls_systemd, embedded, systemd, instead, crowd, down_tree, seed, snapshot, agent, mcp, keeper]
