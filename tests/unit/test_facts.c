@@ -67,7 +67,7 @@ static void a_port_or_a_home_of_somebody_else(void **state)
 	facts.record_kind = RECORD_ABSENT;
 	expect(POD_UP, "its record is gone");
 	facts.record_kind = RECORD_BAD;
-	strcpy(facts.record_error, "cannot be read");
+	facts.record_error = (char[]){"cannot be read"};
 	expect(POD_UP, "its record cannot be read");
 }
 
@@ -139,7 +139,7 @@ static void what_is_left_without_a_unit(void **state)
 	facts.record_kind = RECORD_ABSENT;
 	expect(POD_ORPHAN, "no `up` made what stands here");
 	facts.record_kind = RECORD_BAD;
-	strcpy(facts.record_error, "line 3 is no line");
+	facts.record_error = (char[]){"line 3 is no line"};
 	expect(POD_ORPHAN, "line 3 is no line");
 	facts.record_kind = RECORD_ABSENT;
 	facts.home = HOME_POD;
@@ -210,7 +210,7 @@ static void where_its_home_is(void **state)
 	assert_string_equal(pod_home_entry(&facts), "demo");
 	facts.home = HOME_REPLACED;
 	assert_null(pod_home_entry(&facts));
-	strcpy(facts.home_moved, "elsewhere");
+	facts.home_moved = (char[]){"elsewhere"};
 	assert_string_equal(pod_home_entry(&facts), "elsewhere");
 	facts = (struct pod_facts){.home = HOME_ABSENT};
 	assert_null(pod_home_entry(&facts));
@@ -276,9 +276,9 @@ static void what_up_and_down_do_not_touch(void **state)
 	assert_refused(down_decide(&facts, &down, &err), &err, REFUSAL_UNSAFE_PATH, "demo");
 	facts.home = HOME_REPLACED;
 	assert_refused(down_decide(&facts, &down, &err), &err, REFUSAL_NOT_THE_POD, "demo");
-	strcpy(facts.home_moved, "elsewhere"); /* then that is what is taken down */
+	facts.home_moved = (char[]){"elsewhere"}; /* then that is what is taken down */
 	assert_done(down_decide(&facts, &down, &err), &err);
-	facts.home_moved[0] = '\0';
+	facts.home_moved = NULL;
 	facts.home = HOME_NOT_A_POD;
 	assert_done(up_decide(&facts, &up, &err), &err); /* a record makes it one */
 	facts.record_kind = RECORD_ABSENT;

@@ -411,7 +411,7 @@ static void X52_results(void **state)
 	struct mcp_result result = {.server = (char[]){"srv"}, .protocol = "2025-11-25", .server_info = info, .temp = TEMP_MANAGED, .temp_path = "/t", .refusals = {&declared, 1}};
 	(void)state;
 	walk(result_of_a_probe, &result, 20);
-	walk(rows, NULL, 5);
+	walk(rows, NULL, 4);
 	walk(floored, (char[]){"{\"tunnel\":{\"enabled\":true},\"agent\":7}"}, 20);
 }
 
