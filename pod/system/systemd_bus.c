@@ -49,7 +49,7 @@ static int sd_load(struct err *err)
 #define AUTO_CREDS CLEANUP(creds_free)
 
 /* A call that a signal interrupts has lost its reply: it waits until the call is over. */
-#define QUIET CLEANUP(signals_back)
+#define QUIET __attribute__((unused)) CLEANUP(signals_back)
 
 static sigset_t signals_away(void)
 {
