@@ -136,7 +136,7 @@ static void *remove_in_thread(void *argument)
 {
 	struct fixture *f = argument;
 	struct tree_left left;
-	return (void *)(intptr_t)remove_home(f, 5 * SECONDS, &left);
+	return (void *)(intptr_t)remove_home(f, 60 * SECONDS, &left);
 }
 
 /* In a child with so many descriptors, and in a thread with a stack of 256 KB. */
