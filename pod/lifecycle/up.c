@@ -252,12 +252,12 @@ static int undo(struct ascent *a, struct err *err)
 	}
 	if (r == 0)
 		r = undo_home(a, err);
-	if (r == 0)
+	if (r == 0 && !a->had_log)
+		r = logfile_forget(&a->session->around.plane, &a->request->name, err);
+	if (r == 0) /* after what only it lets others find */
 		r = undo_record(a, err);
 	if (r == 0 && a->guarded)
 		r = undo_guard(a, err);
-	if (r == 0 && !a->had_log)
-		r = logfile_forget(&a->session->around.plane, &a->request->name, err);
 	return r;
 }
 
