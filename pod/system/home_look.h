@@ -15,8 +15,8 @@ int directory_identity(const struct pin *pin, char out[64], struct err *err);
 int home_look(const struct pin *root, const struct pod_name *name, const char *identity, bool recorded, enum home_kind *ret_kind,
 	      int64_t *ret_made, struct err *err);
 
-/* The name in the root of the directory with this identity, "" when there is none: whoever renamed it, it is what was made. An error
- * when not all could be looked at. */
+/* The name in the root of the directory with this identity, malloc'ed, NULL when there is none: whoever renamed it, it is what was made. An
+ * error when not all could be looked at. */
 int home_find(const struct pin *root, const char *identity, char **ret_entry, struct err *err);
 
 int home_stands(const struct pin *root, const char *entry, bool *ret_stands, struct err *err); /* anything, of any type */
