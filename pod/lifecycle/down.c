@@ -50,9 +50,8 @@ static int reach_service(struct descent *d, struct err *err)
 static int stop(struct descent *d, struct err *err)
 {
 	unsigned secs = d->options.stop_secs ? d->options.stop_secs : STOP_SECS_DEFAULT;
-	if (!d->plan.stop)
-		return 0;
-	progress_say(d->session, "%s: is asked to end, and killed after %u s", d->name->text, secs);
+	if (d->plan.loaded)
+		progress_say(d->session, "%s: is asked to end, and killed after %u s", d->name->text, secs);
 	return d->service->ops->stop(d->service, d->name, (int64_t)secs * 1000, &d->facts->unit.group, err);
 }
 

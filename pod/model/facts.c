@@ -290,7 +290,7 @@ int down_decide(const struct pod_facts *facts, struct down_plan *ret_plan, struc
 {
 	struct down_plan plan = {
 		.nothing = !pod_exists(facts),
-		.stop = facts->unit.active != UNIT_ABSENT,
+		.loaded = facts->unit.active != UNIT_ABSENT,
 		.orphan = unit_is_dead(&facts->unit),
 		.home = pod_home_entry(facts) != NULL,
 		.retired = facts->retired,

@@ -120,7 +120,7 @@ int up_decide(const struct pod_facts *facts, struct up_plan *ret_plan, struct er
 /* `down` and `prune` of a pod: what may be done (contract, section 10). */
 struct down_plan {
 	bool nothing; /* unknown name: "nothing to stop", status 0 */
-	bool stop;    /* the unit is loaded and not dead */
+	bool loaded;  /* the manager knows it; of one that it has lost something may live on */
 	bool orphan;  /* no unit: delete only if nobody holds the home */
 	bool home, retired;
 };

@@ -16,7 +16,7 @@ USER_MANAGER = os.path.join(HERE, os.pardir, "real", "user-manager")
 NAMESPACE = ("unshare", "--fork", "--pid", "--mount-proc", "--kill-child", "bash", "-c", '"$@"; exit $?', "lane") # the shell reaps
 PLAIN = "podtest"
 REST = "rest"
-JOBS = 2 # trials at once in a lane
+JOBS = 3 # trials at once in a lane
 
 
 def me():

@@ -25,6 +25,7 @@ class Scene:
     """`settings`: the INI; `roles`: whose calls are tried; `words`: the command."""
 
     settings, roles, words, changes = "", ("control",), (), True
+    patient = False # most of its trials only wait
     deaf = False # the keeper may never answer again
 
     def prepare(self, stage):
@@ -186,6 +187,7 @@ class Ls(Scene):
 class Probe(Ls):
     """An agent and an MCP server behind the sandbox; nothing of them is left."""
 
+    patient = True
     name, words = "probe", ("probe", "a", "--json", "--timeout", "5")
     settings = f"[agent]\nexec = {FAKE_AGENT} at-once\n"
 
@@ -235,7 +237,7 @@ class Run(Scene):
 class RunKilled(Run):
     """`run` is killed by its own command, and the pod's guard takes it down, when it can: else it is listed, and whoever asks does it."""
 
-    name, roles = "run, killed", ("guard",)
+    name, roles, patient = "run, killed", ("guard",), True
     words = (*Run.words[:-1], "/bin/sh", "-c", "kill -9 $PPID")
 
     def truth(self, stage, done):

@@ -186,6 +186,17 @@ class PlaneTest(unittest.TestCase):
                         found.append(int(entry))
         return found
 
+    def control_groups(self):
+        """Those that a keeper of this plane has made, wherever it may."""
+        with open("/proc/self/mountinfo") as mounts:
+            tops = [line.split()[4] for line in mounts if " - cgroup2 " in line]
+        return [os.path.join(top, one) for mount in tops for top, inner, _ in os.walk(mount) for one in inner if one.startswith(f"{self.prefix}-")]
+
+    def sweep_control_groups(self):
+        """Empty ones of which `down` could not know, or which it had no right to remove."""
+        for group in self.control_groups():
+            os.rmdir(group)
+
     def assert_no_residue(self, *pod_ids):
         """The plane holds nothing but lock files, and no process or unit of the pods is left."""
         left = []
@@ -197,6 +208,7 @@ class PlaneTest(unittest.TestCase):
         self.assertEqual(left, [])
         for pod_id in pod_ids:
             self.assertEqual(self.processes_of(pod_id), [])
+        self.assertEqual(self.control_groups(), [])
         if BACKEND == "systemd":
             units = subprocess.run(
                 ["systemctl", "--user", "list-units", "--all", "--plain", "--no-legend", f"{self.prefix}@*"],

