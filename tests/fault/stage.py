@@ -336,10 +336,9 @@ class Stage:
 
     def _lose_unit(self, name):
         prefix = self.env["KIROCREW_POD_UNIT_PREFIX"]
-        for words in (("stop", f"{prefix}@{name}.service"), ("daemon-reload",)):
-            subprocess.run(["systemctl", "--user", *words], check=True, stderr=subprocess.PIPE)
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(os.path.join(UNITS, f"{prefix}@.service"))
+        subprocess.run(["systemctl", "--user", "stop", f"{prefix}@{name}.service"], check=True, stderr=subprocess.PIPE)
+        with contextlib.suppress(FileNotFoundError): # what has ended is loaded anew when it is asked for, so no reload is needed
+            os.unlink(os.path.join(UNITS, f"{prefix}@.service"))
         self.settles()
 
     def lost_keeper(self, pid, name="a"):
