@@ -49,7 +49,7 @@ static bool told_to_go(int fd)
 	return n == 1;
 }
 
-/* Only now: before, nothing may be there that a pod without a record would leave. */
+/* When the pod has a record, and a `down` meets this keeper: else the log would be left. */
 static int enter_log(const struct keeper *keeper, struct err *err)
 {
 	AUTO_CLOSE int log = -1;
@@ -227,9 +227,9 @@ int keeper_run(const struct service_context *context, const struct pod_name *nam
 	struct err why = {0};
 	if (report_fd >= 0 && !told_to_go(report_fd))
 		return 0;
-	int r = report_fd >= 0 ? enter_log(&keeper, &why) : 0;
-	if (r == 0)
-		r = context->pods_dir ? begin(&keeper, &why) : err_set(&why, -ENOENT, "keeper", name->text, "there is no pods dir");
+	int r = context->pods_dir ? begin(&keeper, &why) : err_set(&why, -ENOENT, "keeper", name->text, "there is no pods dir");
+	if (r == 0 && report_fd >= 0)
+		r = enter_log(&keeper, &why);
 	if (r == 0) {
 		keeper_dispatch(&keeper, KEEPER_ON_START);
 		if (keeper.state != KEEPER_RUNNING)

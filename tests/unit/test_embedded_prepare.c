@@ -105,6 +105,20 @@ static void another_is_made_where_it_was_stopped_and_then_killed(void **unused)
 	stage_close(stage);
 }
 
+static void without_a_record_it_makes_no_log(void **unused)
+{
+	(void)unused;
+	struct stage storage, *stage = &storage;
+	stage_open(stage);
+	prepare(stage);
+	must(record_delete(&stage->pods_dir, &stage->name, &stage->err));
+	assert_int_equal(stage_try_start(stage, "sleep"), -ENOENT);
+	assert_non_null(strstr(stage->err.text, "it has no record"));
+	stage_assert_nothing_left(stage);
+	assert_unseen(stage);
+	stage_close(stage);
+}
+
 static void one_that_was_not_needed_ends_with_the_start(void **unused)
 {
 	(void)unused;
@@ -129,6 +143,7 @@ int main(void)
 		cmocka_unit_test(it_ends_with_a_maker_that_is_killed),
 		cmocka_unit_test(another_is_made_where_it_was_killed),
 		cmocka_unit_test(another_is_made_where_it_was_stopped_and_then_killed),
+		cmocka_unit_test(without_a_record_it_makes_no_log),
 		cmocka_unit_test(one_that_was_not_needed_ends_with_the_start),
 	};
 	return stage_main(tests);
