@@ -38,15 +38,15 @@ static int take_report(void)
 	return fd;
 }
 
-/* False: who made this keeper has ended, or has no use for it. */
-static bool told_to_go(int fd)
+/* 1: told to go on. 0: who made this keeper has ended, or has no use for it. */
+static int hear_word(int fd, struct err *err)
 {
 	char word;
 	ssize_t n;
 	do
 		n = read(fd, &word, 1);
 	while (n < 0 && errno == EINTR);
-	return n == 1;
+	return n < 0 ? err_code(err, -errno, "keeper", "word to go on") : (int)n;
 }
 
 /* When the pod has a record, and a `down` meets this keeper: else the log would be left. */
@@ -225,8 +225,9 @@ int keeper_run(const struct service_context *context, const struct pod_name *nam
 	keeper.channel = CHANNEL_NONE;
 	int report_fd = take_report();
 	struct err why = {0};
-	if (report_fd >= 0 && !told_to_go(report_fd))
-		return 0;
+	int told = report_fd >= 0 ? hear_word(report_fd, err) : 1;
+	if (told <= 0)
+		return told;
 	int r = context->pods_dir ? begin(&keeper, &why) : err_set(&why, -ENOENT, "keeper", name->text, "there is no pods dir");
 	if (r == 0 && report_fd >= 0)
 		r = enter_log(&keeper, &why);
