@@ -1,7 +1,6 @@
 #include "fsops/deadline.h"
 
 #include <limits.h>
-#include <time.h>
 
 #define NS_PER_MS 1000000LL
 #define NS_PER_S 1000000000LL
@@ -29,6 +28,12 @@ int64_t deadline_left_ns(struct deadline d)
 		return INT64_MAX;
 	int64_t left = d.at_ns - monotonic_ns();
 	return left > 0 ? left : 0;
+}
+
+struct timespec deadline_left(struct deadline d)
+{
+	int64_t left = deadline_left_ns(d);
+	return (struct timespec){.tv_sec = left / NS_PER_S, .tv_nsec = left % NS_PER_S};
 }
 
 bool deadline_passed(struct deadline d)

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 struct deadline {
 	int64_t at_ns; /* INT64_MAX: never */
@@ -17,6 +18,8 @@ bool deadline_passed(struct deadline d);
 /* Milliseconds left, rounded up, 0 when passed, INT_MAX at most: fits poll(2). */
 int deadline_poll_ms(struct deadline d);
 int64_t deadline_left_ns(struct deadline d);
+/* The same for ppoll(2), which does not round up. */
+struct timespec deadline_left(struct deadline d);
 
 /* A poll that starts at 1 ms and doubles up to 50 ms; sleeps no longer than until `d`. */
 struct backoff {

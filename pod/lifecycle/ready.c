@@ -11,7 +11,8 @@
 #include "pod/system/records.h"
 
 #define ANSWER_MS 2000
-#define TICK_MOST_MS 50
+#define TICK_LEAST_NS 200000
+#define TICK_MOST_NS 50000000
 
 struct watch {
 	struct session *session;
@@ -115,11 +116,11 @@ static int see(struct watch *w, bool *ret_over, struct err *err)
 	return process_left_program(w->seen.unit.main_pid, w->session->around.program, ret_over, err);
 }
 
-/* An answer is seen late by an eighth of the wait at most, and by 1 to 50 ms. */
+/* An answer is seen late by an eighth of the wait at most, and by 0.2 to 50 ms. */
 static struct deadline next_look(int64_t began)
 {
-	int64_t tick = (monotonic_ns() - began) / 8000000;
-	return deadline_in_ms(tick < 1 ? 1 : tick > TICK_MOST_MS ? TICK_MOST_MS : tick);
+	int64_t now = monotonic_ns(), tick = (now - began) / 8;
+	return (struct deadline){now + (tick < TICK_LEAST_NS ? TICK_LEAST_NS : tick > TICK_MOST_NS ? TICK_MOST_NS : tick)};
 }
 
 static bool still_boots(const struct watch *w)

@@ -514,6 +514,8 @@ static int ascend(struct ascent *a, const struct pod_facts *facts, const struct 
 	int r = decide_spec(a, err);
 	a->spec.backend = a->report->backend;
 	(void)snprintf(a->report->id, sizeof a->report->id, "%s", a->spec.id);
+	if (r == 0 && a->service->ops->prepare)
+		a->service->ops->prepare(a->service, &a->request->name);
 	if (r == 0)
 		r = quiet_unit(a, facts, err);
 	/* What was recorded says which home was this pod's, and is replaced before there is another. A new pod's home bears its own marker, and the record

@@ -18,6 +18,7 @@ static int embedded_open(const struct service_context *context, struct service *
 	e->service.ops = &service_embedded;
 	e->context = *context;
 	e->watch = -1;
+	e->prepared = -1;
 	*ret_service = &e->service;
 	return 0;
 }
@@ -25,6 +26,7 @@ static int embedded_open(const struct service_context *context, struct service *
 static void embedded_close(struct service *service)
 {
 	struct embedded *e = embedded_of(service);
+	embedded_dismiss(e);
 	embedded_forget_watch(e);
 	embedded_close_all(e);
 	free(e);
@@ -52,6 +54,7 @@ const struct service_ops service_embedded = {
 	.open = embedded_open,
 	.close = embedded_close,
 	.install = embedded_install,
+	.prepare = embedded_prepare,
 	.start = embedded_start,
 	.stop = embedded_stop,
 	.query = embedded_query,

@@ -16,6 +16,7 @@ struct embedded {
 	/* One kept connection, so that no change between a start and the waits after it is missed. */
 	struct pod_name watched;
 	int watch; /* -1 none */
+	int prepared; /* connection to a keeper that waits for the word to go on, -1 none */
 	char gone[37]; /* the generation whose keeper has waited for its last process, "" none */
 	pid_t watched_keeper;
 	bool knows;
@@ -52,6 +53,10 @@ void embedded_forget_watch(struct embedded *e);
 /* The caller of the backend was told this state. */
 void embedded_remember(struct embedded *e, const struct pod_name *name, const struct unit_state *state);
 
+/* Makes a keeper that waits; best effort. */
+void embedded_prepare(struct service *service, const struct pod_name *name);
+/* Ends it, if it was not needed. */
+void embedded_dismiss(struct embedded *e);
 int embedded_start(struct service *service, const struct service_unit *unit, struct deadline until, struct err *err);
 int embedded_stop(struct service *service, const struct pod_name *name, int64_t grace_ms, struct unit_group *group, struct err *err);
 int embedded_forget(struct service *service, const struct pod_name *name, struct err *err);

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "fsops/cleanup.h"
@@ -70,13 +71,10 @@ static int keeper_environment(const struct plane *plane, int report, struct envi
 	return 0;
 }
 
-static int spawn_keeper(const struct embedded *e, const struct pod_name *name, int report, struct err *err)
+static int spawn_keeper(const struct embedded *e, const struct pod_name *name, int log, int report, struct err *err)
 {
 	AUTO_ENVIRONMENT struct environment environment = {0};
-	AUTO_CLOSE int log = -1;
-	int r = logfile_open(e->context.plane, name, &log, err);
-	if (r == 0)
-		r = keeper_environment(e->context.plane, report, &environment, err);
+	int r = keeper_environment(e->context.plane, report, &environment, err);
 	if (r < 0)
 		return r;
 	const char *with[] = {e->context.program, "--config", e->context.config_file, "_keep", name->text, NULL};
@@ -107,6 +105,11 @@ static int read_some(int fd, char *message, size_t size, size_t *len, struct dea
 	return ready == 0 ? -ETIME : -errno;
 }
 
+static int ended_early(const struct pod_name *name, struct err *err)
+{
+	return err_set(err, -ECHILD, "keeper", name->text, "the keeper ended before it had made a start; its log says why");
+}
+
 /* One message and the end of the file, or the deadline. Who cannot listen tries again: the keeper has begun, and left alone it would be met by what the
  * caller does next. */
 static int read_report(int fd, const struct pod_name *name, struct deadline until, struct keeper_reply *ret_reply, struct err *err)
@@ -123,6 +126,8 @@ static int read_report(int fd, const struct pod_name *name, struct deadline unti
 			return err_set(err, -ETIME, "keeper", name->text, "the keeper has not made its first start in time");
 		if (r >= 0 || r == -EINTR)
 			continue;
+		if (r == -ECONNRESET)
+			return r;
 		if (!deaf)
 			deaf_until = deadline_earlier(until, deadline_in_ms(DEAF_MS));
 		deaf = true;
@@ -131,24 +136,69 @@ static int read_report(int fd, const struct pod_name *name, struct deadline unti
 		backoff_sleep(&backoff, deaf_until);
 	}
 	if (len == 0)
-		return err_set(err, -ECHILD, "keeper", name->text, "the keeper ended before it had made a start; its log says why");
+		return ended_early(name, err);
 	return keeper_reply_decode(message, len, ret_reply, err);
+}
+
+/* A keeper that waits for the word to go on, and the connection for that and for its report. What it says before is lost without a log (-1). */
+static int make_waiting(const struct embedded *e, const struct pod_name *name, int log, int *ret_fd, struct err *err)
+{
+	int ends[2];
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_code(err, -errno, "keeper", name->text);
+	AUTO_CLOSE int ours = ends[0];
+	AUTO_CLOSE int low = ends[1];
+	AUTO_CLOSE int its = fcntl(low, F_DUPFD_CLOEXEC, 3); /* 0 to 2 may have been free */
+	if (its < 0)
+		return err_code(err, -errno, "keeper", name->text);
+	int r = spawn_keeper(e, name, log, its, err);
+	if (r == 0)
+		*ret_fd = take_fd(&ours);
+	return r;
+}
+
+/* -ECONNRESET: it ended without having heard the word, so there was no start. */
+static int let_go(int fd, const struct pod_name *name, struct deadline until, struct keeper_reply *ret_reply, struct err *err)
+{
+	ssize_t n;
+	do
+		n = send(fd, "", 1, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return errno == EPIPE || errno == ECONNRESET ? -ECONNRESET : err_code(err, -errno, "keeper", name->text);
+	return read_report(fd, name, until, ret_reply, err);
 }
 
 static int make_keeper(struct embedded *e, const struct pod_name *name, struct deadline until, struct keeper_reply *ret_reply, struct err *err)
 {
-	int ends[2];
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return err_code(err, -errno, "pipe", name->text);
-	AUTO_CLOSE int in = ends[0];
-	AUTO_CLOSE int low = ends[1];
-	AUTO_CLOSE int out = fcntl(low, F_DUPFD_CLOEXEC, 3); /* 0 to 2 may have been free */
-	if (out < 0)
-		return err_code(err, -errno, "pipe", name->text);
-	int r = spawn_keeper(e, name, out, err);
-	close_quietly(take_fd(&out));
-	close_quietly(take_fd(&low));
-	return r < 0 ? r : read_report(in, name, until, ret_reply, err);
+	AUTO_CLOSE int prepared = take_fd(&e->prepared);
+	int r = prepared >= 0 ? let_go(prepared, name, until, ret_reply, err) : -ECONNRESET;
+	if (r != -ECONNRESET)
+		return r;
+	AUTO_CLOSE int log = -1;
+	AUTO_CLOSE int fd = -1;
+	r = logfile_open(e->context.plane, name, &log, err);
+	if (r == 0)
+		r = make_waiting(e, name, log, &fd, err);
+	if (r == 0)
+		r = let_go(fd, name, until, ret_reply, err);
+	return r == -ECONNRESET ? ended_early(name, err) : r;
+}
+
+void embedded_prepare(struct service *service, const struct pod_name *name)
+{
+	struct embedded *e = embedded_of(service);
+	embedded_dismiss(e);
+	(void)make_waiting(e, name, SPAWN_NULL, &e->prepared, NULL);
+}
+
+/* Returns when it has ended. */
+void embedded_dismiss(struct embedded *e)
+{
+	AUTO_CLOSE int fd = take_fd(&e->prepared);
+	struct pollfd its_end = {.fd = fd, .events = POLLIN};
+	if (fd >= 0 && shutdown(fd, SHUT_WR) == 0)
+		(void)poll(&its_end, 1, DEAF_MS);
 }
 
 /* A keeper that was there, or none and nothing of an earlier one in the way (-ENOENT). */
@@ -192,9 +242,8 @@ static int start_once(struct embedded *e, const struct pod_name *name, struct de
 	return r;
 }
 
-int embedded_start(struct service *service, const struct service_unit *unit, struct deadline until, struct err *err)
+static int start_until(struct embedded *e, const struct service_unit *unit, struct deadline until, struct err *err)
 {
-	struct embedded *e = embedded_of(service);
 	const struct pin *pods_dir = embedded_pods_dir(e);
 	struct keeper_reply reply = {0};
 	struct backoff backoff = {0};
@@ -219,4 +268,12 @@ int embedded_start(struct service *service, const struct service_unit *unit, str
 	embedded_forget_watch(e);
 	embedded_remember(e, unit->name, &reply.state);
 	return 0;
+}
+
+int embedded_start(struct service *service, const struct service_unit *unit, struct deadline until, struct err *err)
+{
+	struct embedded *e = embedded_of(service);
+	int r = start_until(e, unit, until, err);
+	embedded_dismiss(e); /* not needed, where one was there */
+	return r;
 }

@@ -18,6 +18,7 @@
 #include "fsops/file.h"
 #include "pod/system/keeper_group.h"
 #include "pod/system/keeper_inner.h"
+#include "pod/system/logfile.h"
 #include "pod/system/spawn.h"
 #include "pod/system/records.h"
 
@@ -25,16 +26,37 @@
 #define POLLED (4 + KEEPER_CLIENTS)
 #define DESCRIPTORS (POLLED + 16)
 
-/* The descriptor on which `start` listens, if it does: it was put there by number, so it must at least be a pipe. */
+/* The descriptor on which `start` listens, if it does: it was put there by number, so it must at least be a socket. */
 static int take_report(void)
 {
 	const char *text = getenv(KEEPER_ENV_REPORT);
 	struct stat st;
 	int fd = text ? atoi(text) : -1;
 	(void)unsetenv(KEEPER_ENV_REPORT);
-	if (fd < 3 || fstat(fd, &st) < 0 || !S_ISFIFO(st.st_mode) || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+	if (fd < 3 || fstat(fd, &st) < 0 || !S_ISSOCK(st.st_mode) || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
 		return -1;
 	return fd;
+}
+
+/* 1: told to go on. 0: who made this keeper has ended, or has no use for it. */
+static int hear_word(int fd, struct err *err)
+{
+	char word;
+	ssize_t n;
+	do
+		n = read(fd, &word, 1);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? err_code(err, -errno, "keeper", "word to go on") : (int)n;
+}
+
+/* When the pod has a record, and a `down` meets this keeper: else the log would be left. */
+static int enter_log(const struct keeper *keeper, struct err *err)
+{
+	AUTO_CLOSE int log = -1;
+	int r = logfile_open(keeper->context->plane, keeper->name, &log, err);
+	if (r == 0 && (dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0))
+		r = err_code(err, -errno, "log", keeper->name->text);
+	return r;
 }
 
 /* False: whoever asked for the start is not there any more. */
@@ -203,7 +225,12 @@ int keeper_run(const struct service_context *context, const struct pod_name *nam
 	keeper.channel = CHANNEL_NONE;
 	int report_fd = take_report();
 	struct err why = {0};
+	int told = report_fd >= 0 ? hear_word(report_fd, err) : 1;
+	if (told <= 0)
+		return told;
 	int r = context->pods_dir ? begin(&keeper, &why) : err_set(&why, -ENOENT, "keeper", name->text, "there is no pods dir");
+	if (r == 0 && report_fd >= 0)
+		r = enter_log(&keeper, &why);
 	if (r == 0) {
 		keeper_dispatch(&keeper, KEEPER_ON_START);
 		if (keeper.state != KEEPER_RUNNING)

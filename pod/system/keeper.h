@@ -9,7 +9,7 @@
 #include "pod/system/service.h"
 
 /* What `start` and its keeper agree on, in the environment. */
-#define KEEPER_ENV_REPORT "KIROCREW_POD_KEEP_REPORT" /* descriptor on which the first start is reported: one encoded keeper_reply */
+#define KEEPER_ENV_REPORT "KIROCREW_POD_KEEP_REPORT" /* stream socket: one byte says that the start may begin, an encoded keeper_reply how it went */
 #define KEEPER_ENV_KEEPER "KIROCREW_POD_KEEPER"      /* of the payload: the keeper's pid, for those who look for remnants */
 #define KEEPER_ENV_ID "KIROCREW_POD_ID"
 #define KEEPER_ENV_INVOCATION "INVOCATION_ID"        /* systemd.exec(5) */

@@ -198,7 +198,8 @@ int channel_receive(int fd, struct deadline until, struct keeper_reply *ret_repl
 			return err_code(err, -errno, "keeper", NULL);
 		if (deadline_passed(until))
 			return err_set(err, -ETIME, "keeper", NULL, "the keeper does not answer");
-		if (poll(&wanted, 1, deadline_poll_ms(until)) < 0 && errno != EINTR)
+		struct timespec left = deadline_left(until);
+		if (ppoll(&wanted, 1, &left, NULL) < 0 && errno != EINTR)
 			return err_code(err, -errno, "keeper", NULL);
 	}
 }

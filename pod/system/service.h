@@ -45,6 +45,9 @@ struct service_ops {
 	void (*close)(struct service *service);
 	/* Unit files on disk and loaded, or as before. Idempotent; no reload when nothing changed. With no name: what all pods share. */
 	int (*install)(struct service *service, const struct service_unit *unit, struct err *err);
+	/* Begins what takes time before a start; nobody can see it, and what no start follows ends with the handle or this process. Best effort. NULL: there
+	 * is nothing to begin. */
+	void (*prepare)(struct service *service, const struct pod_name *name);
 	/* Asks for a start and returns when the manager has accepted it (job done, keeper answering). Also after the start limit was hit. */
 	int (*start)(struct service *service, const struct service_unit *unit, struct deadline until, struct err *err);
 	/* SIGTERM to the group, SIGKILL after `grace_ms`. Returns when the manager says it has ended; not loaded is success. From *group (may be
