@@ -129,6 +129,14 @@ static int remove_groups(int parent, const char *name, unsigned depth)
 	return unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -errno;
 }
 
+static int open_to_enter(const char *path)
+{
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	return faccessat(fd, "cgroup.procs", W_OK, AT_EACCESS) < 0 ? -errno : take_fd(&fd);
+}
+
 int keeper_cgroup_make(const char *name, char *out, size_t size, int *ret_fd)
 {
 	char path[512];
@@ -138,13 +146,13 @@ int keeper_cgroup_make(const char *name, char *out, size_t size, int *ret_fd)
 	(void)remove_groups(AT_FDCWD, path, 0);
 	if (mkdir(path, 0755) < 0 && errno != EEXIST)
 		return -errno;
-	AUTO_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (faccessat(fd, "cgroup.procs", W_OK, AT_EACCESS) < 0)
-		return -errno;
+	int fd = open_to_enter(path);
+	if (fd < 0) { /* nobody would know of it */
+		(void)remove_groups(AT_FDCWD, path, 0);
+		return fd;
+	}
 	(void)snprintf(out, size, "%s", path);
-	*ret_fd = take_fd(&fd);
+	*ret_fd = fd;
 	return 0;
 }
 
