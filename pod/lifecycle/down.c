@@ -50,9 +50,11 @@ static int reach_service(struct descent *d, struct err *err)
 static int stop(struct descent *d, struct err *err)
 {
 	unsigned secs = d->options.stop_secs ? d->options.stop_secs : STOP_SECS_DEFAULT;
-	if (d->plan.loaded)
-		progress_say(d->session, "%s: is asked to end, and killed after %u s", d->name->text, secs);
-	return d->service->ops->stop(d->service, d->name, (int64_t)secs * 1000, &d->facts->unit.group, err);
+	const struct service_ops *ops = d->service->ops;
+	if (!d->plan.loaded)
+		return ops->end_lost ? ops->end_lost(d->service, d->name, d->facts->spec.id, (int64_t)secs * 1000, err) : 0;
+	progress_say(d->session, "%s: is asked to end, and killed after %u s", d->name->text, secs);
+	return ops->stop(d->service, d->name, (int64_t)secs * 1000, &d->facts->unit.group, err);
 }
 
 /* The group was read before the stop: afterwards the manager does not know it any more. */

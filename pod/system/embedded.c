@@ -57,6 +57,7 @@ const struct service_ops service_embedded = {
 	.prepare = embedded_prepare,
 	.start = embedded_start,
 	.stop = embedded_stop,
+	.end_lost = embedded_end_lost,
 	.query = embedded_query,
 	.list = embedded_list,
 	.wait = embedded_wait,
@@ -104,11 +105,12 @@ void embedded_complete(struct embedded *e, const struct pod_name *name, pid_t ke
 	state->group.tree = keeper;
 }
 
-int embedded_remnants(const struct embedded *e, const struct pod_name *name, struct unit_group *ret_group, struct err *err)
+int embedded_remnants(const struct embedded *e, const struct pod_name *name, const char *id, struct unit_group *ret_group, struct err *err)
 {
 	struct unit_group group = {0};
 	char directory[KEEPER_CGROUP_NAME_MAX];
-	int r = record_id(embedded_pods_dir(e), name, group.pod_id, err);
+	(void)snprintf(group.pod_id, sizeof group.pod_id, "%s", id ? id : "");
+	int r = *group.pod_id ? 0 : record_id(embedded_pods_dir(e), name, group.pod_id, err);
 	if (r < 0)
 		return r;
 	keeper_cgroup_name(e->context.plane->prefix, name, group.pod_id, directory);
@@ -124,7 +126,7 @@ static int orphaned(const struct embedded *e, const struct pod_name *name, struc
 {
 	struct unit_state state = {.active = UNIT_FAILED, .end = UNIT_END_OTHER};
 	AUTO_PROCESSES struct process_list members = {0};
-	int r = embedded_remnants(e, name, &state.group, err);
+	int r = embedded_remnants(e, name, NULL, &state.group, err);
 	if (r == 0)
 		r = group_members(&state.group, &members, err);
 	if (r < 0)
@@ -152,7 +154,7 @@ int embedded_state_without_answer(const struct embedded *e, const struct pod_nam
 		return orphaned(e, name, ret_state, err);
 	case -ECONNRESET: /* it takes callers and lets each of them go */
 	case -ETIME:
-		r = embedded_remnants(e, name, &state.group, err);
+		r = embedded_remnants(e, name, NULL, &state.group, err);
 		state.group.tree = keeper;
 		break;
 	default:

@@ -44,10 +44,10 @@ void embedded_complete(struct embedded *e, const struct pod_name *name, pid_t ke
 int embedded_state_without_answer(const struct embedded *e, const struct pod_name *name, int code, const char *why, pid_t keeper,
 				  struct unit_state *ret_state, struct err *err);
 
-/* What a keeper that is gone has left: its control group and the processes that carry the pod's id. */
-int embedded_remnants(const struct embedded *e, const struct pod_name *name, struct unit_group *ret_group, struct err *err);
+/* What a keeper that is gone has left: its control group and the processes that carry the pod's id (NULL or "": the one that the record names). */
+int embedded_remnants(const struct embedded *e, const struct pod_name *name, const char *id, struct unit_group *ret_group, struct err *err);
 /* SIGTERM, after grace_ms SIGKILL; -EBUSY names survivors. The caller holds the name lock. */
-int embedded_end_remnants(const struct embedded *e, const struct pod_name *name, int64_t grace_ms, struct err *err);
+int embedded_end_remnants(const struct embedded *e, const struct pod_name *name, const char *id, int64_t grace_ms, struct err *err);
 
 void embedded_forget_watch(struct embedded *e);
 /* The caller of the backend was told this state. */
@@ -59,6 +59,7 @@ void embedded_prepare(struct service *service, const struct pod_name *name);
 void embedded_dismiss(struct embedded *e);
 int embedded_start(struct service *service, const struct service_unit *unit, struct deadline until, struct err *err);
 int embedded_stop(struct service *service, const struct pod_name *name, int64_t grace_ms, struct unit_group *group, struct err *err);
+int embedded_end_lost(struct service *service, const struct pod_name *name, const char *id, int64_t grace_ms, struct err *err);
 int embedded_forget(struct service *service, const struct pod_name *name, struct err *err);
 int embedded_watch_all(struct service *service, struct watch_set *watch, struct err *err);
 bool embedded_changed(struct service *service);

@@ -214,7 +214,7 @@ static int ask_for_start(struct embedded *e, const struct pod_name *name, struct
 		if (r == 0 && !busy)
 			return 0;
 		if (r == -ECONNREFUSED) {
-			r = embedded_end_remnants(e, name, 0, err);
+			r = embedded_end_remnants(e, name, NULL, 0, err);
 			return r < 0 ? r : -ENOENT;
 		}
 		if (!busy && r != -ECONNRESET) {

@@ -45,11 +45,11 @@ static int kill_group(const struct unit_group *group, const struct pod_name *nam
 	return left.n ? name_survivors(&left, name, err) : 0;
 }
 
-int embedded_end_remnants(const struct embedded *e, const struct pod_name *name, int64_t grace_ms, struct err *err)
+int embedded_end_remnants(const struct embedded *e, const struct pod_name *name, const char *id, int64_t grace_ms, struct err *err)
 {
 	struct unit_group group;
 	AUTO_PROCESSES struct process_list list = {0};
-	int r = embedded_remnants(e, name, &group, err);
+	int r = embedded_remnants(e, name, id, &group, err);
 	if (r == 0)
 		r = group_members(&group, &list, err);
 	if (r < 0)
@@ -91,7 +91,7 @@ static void wait_for_end(int pidfd, struct deadline until)
 static int over_its_head(const struct embedded *e, const struct pod_name *name, int pidfd, pid_t keeper, struct err *err)
 {
 	struct unit_group group;
-	int r = embedded_remnants(e, name, &group, err);
+	int r = embedded_remnants(e, name, NULL, &group, err);
 	if (r < 0)
 		return r;
 	group.tree = keeper;
@@ -103,7 +103,7 @@ static int over_its_head(const struct embedded *e, const struct pod_name *name, 
 	}
 	(void)pidfd_signal(pidfd, SIGKILL);
 	wait_for_end(pidfd, deadline_in_ms(FAREWELL_MS));
-	r = embedded_end_remnants(e, name, 0, err);
+	r = embedded_end_remnants(e, name, group.pod_id, 0, err);
 	return r < 0 ? r : channel_clean(embedded_pods_dir(e), name, err);
 }
 
@@ -167,7 +167,7 @@ int embedded_stop(struct service *service, const struct pod_name *name, int64_t 
 		pid_t keeper = 0;
 		AUTO_CLOSE int fd = channel_connect(pods_dir, name, &keeper, &why);
 		if (fd == -ENOENT || fd == -ECONNREFUSED) {
-			int r = embedded_end_remnants(e, name, grace_ms, err);
+			int r = embedded_end_remnants(e, name, group ? group->pod_id : NULL, grace_ms, err);
 			return r < 0 ? r : channel_clean(pods_dir, name, err);
 		}
 		if (fd == -ENOTSOCK || fd == -EPERM)
@@ -185,6 +185,12 @@ int embedded_stop(struct service *service, const struct pod_name *name, int64_t 
 		*group->pod_id = '\0';
 	}
 	return 0;
+}
+
+int embedded_end_lost(struct service *service, const struct pod_name *name, const char *id, int64_t grace_ms, struct err *err)
+{
+	const struct embedded *e = embedded_of(service);
+	return embedded_pods_dir(e) ? embedded_end_remnants(e, name, id, grace_ms, err) : 0;
 }
 
 /* Only of a pod that has ended: this is no stop. */

@@ -53,6 +53,8 @@ struct service_ops {
 	/* SIGTERM to the group, SIGKILL after `grace_ms`. Returns when the manager says it has ended; not loaded is success. From *group (may be
 	 * NULL), where the caller goes on looking for processes, a manager that has waited for the last one takes what can hold none any more. */
 	int (*stop)(struct service *service, const struct pod_name *name, int64_t grace_ms, struct unit_group *group, struct err *err);
+	/* Ends what lives on of a pod that the manager does not know any more; `id` is its generation, "" not known. NULL: nothing can. */
+	int (*end_lost)(struct service *service, const struct pod_name *name, const char *id, int64_t grace_ms, struct err *err);
 	int (*query)(struct service *service, const struct pod_name *name, struct unit_state *ret_state, struct err *err);
 	/* Every unit of this plane that the manager knows. */
 	int (*list)(struct service *service, struct service_listing *ret_listing, struct err *err);
