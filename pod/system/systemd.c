@@ -107,6 +107,8 @@ static int query_once(struct systemd *systemd, void *data, struct err *err)
 	struct state_question *q = data;
 	struct unit_properties properties;
 	struct err why = {0};
+	manager_changes_from_here(&systemd->manager, unit_of(systemd, q->name).text); /* what is heard from now on may be newer than the answer */
+	systemd->last_name = (struct pod_name){0};
 	int r = manager_query(&systemd->manager, unit_of(systemd, q->name).text, &properties, &why);
 	if (r == -ENOENT) {
 		properties = (struct unit_properties){.active_state = "inactive"};
@@ -294,13 +296,16 @@ struct wait_question {
 	struct unit_state before;
 };
 
+/* What was answered last holds until a change is heard. */
 static int wait_once(struct systemd *systemd, void *data, struct err *err)
 {
 	struct wait_question *q = data;
+	struct pod_file unit = unit_of(systemd, q->state.name);
+	bool holds = q->known && manager_follows(&systemd->manager, unit.text);
 	/* Watched before it is asked, so that no change falls between. */
-	int r = manager_watch(&systemd->manager, unit_of(systemd, q->state.name).text, err);
-	for (;;) {
-		if (r >= 0)
+	int r = manager_watch(&systemd->manager, unit.text, err);
+	for (q->state.state = q->before;; holds = false) {
+		if (r >= 0 && !holds)
 			r = query_once(systemd, &q->state, err);
 		if (r < 0)
 			return r;

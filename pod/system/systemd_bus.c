@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <systemd/sd-bus.h>
 #include <unistd.h>
 
@@ -28,7 +30,7 @@
 	F(bus_is_ready) F(bus_match_signal) F(bus_message_append) F(bus_message_enter_container) F(bus_message_exit_container) \
 	F(bus_message_get_error) F(bus_message_get_path) F(bus_message_new_method_call) F(bus_message_read) \
 	F(bus_message_read_array) F(bus_message_read_basic) F(bus_message_skip) F(bus_message_unref) F(bus_new) \
-	F(bus_path_decode) F(bus_path_encode) F(bus_process) F(bus_set_address) F(bus_set_bus_client) \
+	F(bus_path_decode) F(bus_path_encode) F(bus_process) F(bus_set_address) F(bus_set_bus_client) F(bus_set_fd) \
 	F(bus_set_method_call_timeout) F(bus_slot_unref) F(bus_start) F(bus_unref) F(bus_wait) F(bus_add_match) F(bus_get_fd) F(bus_message_append_strv) F(bus_message_close_container) F(bus_message_open_container)
 #define SLOT(name) __typeof__(sd_##name) *name;
 #define NAMED(name) {"sd_" #name, &sd.name},
@@ -299,12 +301,34 @@ static int ready_await(sd_bus *bus, struct deadline until)
 	return r < 0 ? r : 0;
 }
 
-static int address_open(const struct manager_address *address, sd_bus **ret_bus)
+/* The manager takes a connection, which is a millisecond's work, while this process loads the library. Negative: left to the library. */
+static int connect_ahead(const struct manager_address *address)
+{
+	struct sockaddr_un peer = {.sun_family = AF_UNIX};
+	int r = text_store(address->path, peer.sun_path, sizeof peer.sun_path);
+	if (r < 0 || !*address->path)
+		return -EOPNOTSUPP;
+	AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	return fd < 0 || connect(fd, (const struct sockaddr *)&peer, sizeof peer) < 0 ? -errno : take_fd(&fd);
+}
+
+/* The bus owns the descriptor that it has taken. */
+static int socket_give(sd_bus *bus, const struct manager_address *address, int *socket)
+{
+	if (*socket < 0)
+		return sd.bus_set_address(bus, address->text);
+	int r = sd.bus_set_fd(bus, *socket, *socket);
+	if (r >= 0)
+		(void)take_fd(socket);
+	return r;
+}
+
+static int address_open(const struct manager_address *address, int *socket, sd_bus **ret_bus)
 {
 	AUTO_SD_BUS sd_bus *bus = NULL;
 	int r = sd.bus_new(&bus);
 	if (r >= 0)
-		r = sd.bus_set_address(bus, address->text);
+		r = socket_give(bus, address, socket);
 	if (r >= 0)
 		r = sd.bus_set_bus_client(bus, !address->peer);
 	if (r >= 0)
@@ -330,13 +354,13 @@ static int version_ask(sd_bus *bus, sd_bus_error *error)
 	return r < 0 ? r : sd.bus_call(bus, call, BUS_CONNECT_MS * UINT64_C(1000), error, NULL);
 }
 
-static int address_try(const struct manager_address *address, struct bus **ret_bus, struct err *err)
+static int address_try(const struct manager_address *address, int *socket, struct bus **ret_bus, struct err *err)
 {
 	AUTO_BUS struct bus *bus = calloc(1, sizeof *bus);
 	AUTO_BUS_ERROR sd_bus_error error = SD_BUS_ERROR_NULL;
 	if (!bus)
 		return err_code(err, -ENOMEM, "systemd", NULL);
-	int r = address_open(address, &bus->bus);
+	int r = address_open(address, socket, &bus->bus);
 	if (r < 0)
 		return err_code(err, r, "systemd", address->text);
 	bus->sender = address->peer ? NULL : DESTINATION;
@@ -351,12 +375,15 @@ static int address_try(const struct manager_address *address, struct bus **ret_b
 int bus_open(const struct manager_addresses *addresses, struct bus **ret_bus, struct err *err)
 {
 	struct err why = {.code = -ENOENT};
+	AUTO_CLOSE int socket = addresses->n ? connect_ahead(&addresses->v[0]) : -1;
 	int r = sd_load(err);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < addresses->n; i++)
-		if (address_try(&addresses->v[i], ret_bus, &why) == 0)
+	for (size_t i = 0; i < addresses->n; i++) {
+		if (address_try(&addresses->v[i], &socket, ret_bus, &why) == 0)
 			return 0;
+		close_quietly(take_fd(&socket)); /* it was the first one's */
+	}
 	if (err)
 		*err = why;
 	return why.code;
@@ -596,6 +623,12 @@ static int question_answered(sd_bus_message *reply, void *data, sd_bus_error *re
 	return 0;
 }
 
+/* What is under way when the connection ends is answered by sd-bus itself, as if the peer had been silent. */
+static int lost_rather_than_silent(struct bus *bus, int code)
+{
+	return code < 0 && sd.bus_is_ready(bus->bus) <= 0 ? -ECONNRESET : code;
+}
+
 /* Lets the bus work until no more than `most` answers are out. */
 static int pipeline_drain(struct bus *bus, struct pipeline *pipeline, size_t most)
 {
@@ -606,7 +639,7 @@ static int pipeline_drain(struct bus *bus, struct pipeline *pipeline, size_t mos
 		if (r < 0 && r != -EINTR)
 			return r;
 	}
-	return pipeline->code;
+	return lost_rather_than_silent(bus, pipeline->code);
 }
 
 static int unit_ask(struct bus *bus, const struct bus_subject *subject, const struct bus_fields *fields, struct questions *questions,
@@ -638,7 +671,7 @@ int bus_gather(struct bus *bus, const struct bus_subject *subjects, size_t count
 		r = unit_ask(bus, &subjects[i], fields, &questions, &pipeline);
 	if (r >= 0)
 		r = pipeline_drain(bus, &pipeline, 0);
-	return r < 0 ? call_failed(r, &SD_BUS_ERROR_NULL, "Get", NULL, err) : 0;
+	return r < 0 ? call_failed(r, &SD_BUS_ERROR_NULL, "Get", count == 1 ? subjects[0].unit : NULL, err) : 0;
 }
 
 /* ---- signals ---- */

@@ -17,18 +17,30 @@
 #define FIELD(interface, name, kind, type, member) {interface, name, kind, offsetof(type, member), sizeof(((type *)0)->member)}
 #define FIELDS(table) (&(const struct bus_fields){table, sizeof(table) / sizeof *(table)})
 
-#define LISTED_FIELDS 3 /* the first ones, which a row of the list has told */
-static const struct bus_field state_fields[] = {
-	FIELD(UNIT_INTERFACE, "LoadState", BUS_TEXT, struct unit_properties, load_state),
-	FIELD(UNIT_INTERFACE, "ActiveState", BUS_TEXT, struct unit_properties, active_state),
-	FIELD(UNIT_INTERFACE, "SubState", BUS_TEXT, struct unit_properties, sub_state),
-	FIELD(UNIT_INTERFACE, "StateChangeTimestamp", BUS_U64, struct unit_properties, state_change_usec),
-	FIELD(SERVICE_INTERFACE, "ControlGroup", BUS_TEXT, struct unit_properties, control_group),
-	FIELD(SERVICE_INTERFACE, "MainPID", BUS_U32, struct unit_properties, main_pid),
-	FIELD(SERVICE_INTERFACE, "NRestarts", BUS_U32, struct unit_properties, n_restarts),
-	FIELD(SERVICE_INTERFACE, "Result", BUS_TEXT, struct unit_properties, result),
-	FIELD(SERVICE_INTERFACE, "ExecMainStatus", BUS_I32, struct unit_properties, exec_main_status),
-	FIELD(SERVICE_INTERFACE, "ExecMainCode", BUS_I32, struct unit_properties, exec_main_code),
+/* A row of the list tells them. */
+#define ROW_FIELDS FIELD(UNIT_INTERFACE, "LoadState", BUS_TEXT, struct unit_properties, load_state), \
+	FIELD(UNIT_INTERFACE, "ActiveState", BUS_TEXT, struct unit_properties, active_state), \
+	FIELD(UNIT_INTERFACE, "SubState", BUS_TEXT, struct unit_properties, sub_state)
+#define OTHER_FIELDS FIELD(UNIT_INTERFACE, "StateChangeTimestamp", BUS_U64, struct unit_properties, state_change_usec), \
+	FIELD(SERVICE_INTERFACE, "ControlGroup", BUS_TEXT, struct unit_properties, control_group), \
+	FIELD(SERVICE_INTERFACE, "MainPID", BUS_U32, struct unit_properties, main_pid), \
+	FIELD(SERVICE_INTERFACE, "NRestarts", BUS_U32, struct unit_properties, n_restarts), \
+	FIELD(SERVICE_INTERFACE, "Result", BUS_TEXT, struct unit_properties, result), \
+	FIELD(SERVICE_INTERFACE, "ExecMainStatus", BUS_I32, struct unit_properties, exec_main_status), \
+	FIELD(SERVICE_INTERFACE, "ExecMainCode", BUS_I32, struct unit_properties, exec_main_code)
+static const struct bus_field state_fields[] = {ROW_FIELDS, OTHER_FIELDS};
+static const struct bus_field unlisted_fields[] = {OTHER_FIELDS};
+
+/* The manager stamps every change of a unit: what was read between two equal stamps is of one moment. */
+struct stamped {
+	struct unit_properties properties; /* first: the fields are its */
+	uint64_t before, after;
+};
+static const struct bus_field stamped_fields[] = {
+	FIELD(UNIT_INTERFACE, "StateChangeTimestamp", BUS_U64, struct stamped, before),
+	ROW_FIELDS,
+	OTHER_FIELDS,
+	FIELD(UNIT_INTERFACE, "StateChangeTimestamp", BUS_U64, struct stamped, after),
 };
 
 static const struct bus_field definition_fields[] = {
@@ -61,16 +73,26 @@ void manager_close(struct manager *m)
 	*m = (struct manager){0};
 }
 
+/* One answer with everything makes the manager look through all directories of unit files (UnitFileState), 1,500 system calls in version 252. So
+ * that is asked only when the unit changed under the small questions. */
+static int state_read(struct manager *m, const char *unit, struct unit_properties *ret_properties, struct err *err)
+{
+	struct stamped stamped = {0};
+	int r = bus_gather(m->bus, &(struct bus_subject){unit, &stamped}, 1, FIELDS(stamped_fields), err);
+	if (r == 0 && (stamped.before != stamped.after || !*stamped.properties.active_state)) {
+		stamped = (struct stamped){0};
+		r = bus_properties(m->bus, unit, FIELDS(state_fields), &stamped.properties, err);
+	}
+	if (r == 0)
+		*ret_properties = stamped.properties;
+	return r;
+}
+
 int manager_query(struct manager *m, const char *unit, struct unit_properties *ret_properties, struct err *err)
 {
 	/* Asked first, as a property of a unit that is not loaded would load it. */
 	int r = bus_call(m->bus, &(struct bus_method){.member = "GetUnit", .words = {unit}}, NULL, 0, err);
-	struct unit_properties properties = {0};
-	if (r == 0)
-		r = bus_properties(m->bus, unit, FIELDS(state_fields), &properties, err);
-	if (r == 0)
-		*ret_properties = properties;
-	return r;
+	return r < 0 ? r : state_read(m, unit, ret_properties, err);
 }
 
 int manager_definition(struct manager *m, const char *unit, struct unit_definition *ret_definition, struct err *err)
@@ -118,8 +140,7 @@ int manager_list(struct manager *m, const char *pattern, struct unit_entries *re
 	for (size_t i = 0; i < entries.n; i++)
 		if (strcmp(entries.v[i].properties.active_state, "inactive") != 0)
 			subjects[count++] = (struct bus_subject){entries.v[i].unit, &entries.v[i].properties};
-	const struct bus_fields *all = FIELDS(state_fields);
-	r = bus_gather(m->bus, subjects, count, &(struct bus_fields){all->v + LISTED_FIELDS, all->n - LISTED_FIELDS}, err);
+	r = bus_gather(m->bus, subjects, count, FIELDS(unlisted_fields), err);
 	if (r < 0)
 		return r;
 	*ret_entries = entries;
@@ -235,11 +256,29 @@ int manager_reload(struct manager *m, struct err *err)
 
 int manager_watch(struct manager *m, const char *unit, struct err *err)
 {
-	if (strcmp(m->watched, unit) != 0)
-		m->end = (struct bus_end){0};
+	if (strcmp(m->watched, unit) == 0)
+		return 0;
+	int r = listen_to(m, unit, err);
+	if (r < 0)
+		return r;
 	(void)snprintf(m->watched, sizeof m->watched, "%s", unit);
+	m->end = (struct bus_end){0};
 	m->changed = false;
-	return listen_to(m, unit, err);
+	m->follows = false;
+	return 0;
+}
+
+void manager_changes_from_here(struct manager *m, const char *unit)
+{
+	if (strcmp(m->watched, unit) != 0)
+		return;
+	m->changed = false;
+	m->follows = true;
+}
+
+bool manager_follows(const struct manager *m, const char *unit)
+{
+	return m->follows && strcmp(m->watched, unit) == 0;
 }
 
 struct bus_end manager_end(struct manager *m, const char *unit)
@@ -259,7 +298,6 @@ int manager_await_change(struct manager *m, struct deadline until, struct err *e
 		if (r <= 0)
 			return r;
 	}
-	m->changed = false;
 	return 1;
 }
 

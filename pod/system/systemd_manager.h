@@ -18,7 +18,7 @@ struct manager {
 	bool job_done;
 	char watched[256]; /* unit, or how those begin that are */
 	bool watches_all;
-	bool changed;
+	bool follows, changed; /* has it changed since the point that it is followed from */
 	struct bus_end end; /* of its main process, as last told */
 };
 /* REFUSAL_NO_MANAGER with advice when no manager answers. `crowd` as in manager_find. */
@@ -58,8 +58,11 @@ int manager_reload(struct manager *manager, struct err *err);
  * there was one. Negative errno. */
 int manager_watch_all(struct manager *manager, const char *beginning, struct err *err);
 bool manager_changed(struct manager *manager);
-/* From now on changes of this unit are noticed; one unit at a time. manager_await_change returns 1 for a change, 0 at the deadline. */
+/* From now on changes of this unit are noticed; one unit at a time. manager_await_change returns 1 for a change since manager_changes_from_here (or
+ * else since it is watched), 0 at the deadline. */
 int manager_watch(struct manager *manager, const char *unit, struct err *err);
+void manager_changes_from_here(struct manager *manager, const char *unit);     /* if it is watched */
+bool manager_follows(const struct manager *manager, const char *unit); /* was there such a point? */
 /* How the main process of the watched unit ended: the manager forgets a unit that ended well, but it has said so. */
 struct bus_end manager_end(struct manager *manager, const char *unit);
 int manager_await_change(struct manager *manager, struct deadline until, struct err *err);
