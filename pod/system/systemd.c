@@ -236,12 +236,20 @@ static int start_judge(struct systemd *systemd, const char *unit, int code, stru
 static int start_once(struct systemd *systemd, void *data, struct err *err)
 {
 	const struct job_question *q = data;
+	int r = manager_watch(&systemd->manager, q->unit, err); /* from its first run on */
+	if (r == 0)
+		r = forget_failures(systemd, q->unit, err);
+	return r < 0 ? r : manager_start(&systemd->manager, q->unit, err);
+}
+
+/* On a new connection the job is not known any more: who asks again gets the same one, or one that has nothing to do. */
+static int started_once(struct systemd *systemd, void *data, struct err *err)
+{
+	const struct job_question *q = data;
 	struct err why = {0};
-	int r = manager_watch(&systemd->manager, q->unit, &why); /* from its first run on */
+	int r = *systemd->manager.job ? 0 : start_once(systemd, data, &why);
 	if (r == 0)
-		r = forget_failures(systemd, q->unit, &why);
-	if (r == 0)
-		r = manager_start(&systemd->manager, q->unit, q->until, &why);
+		r = manager_await_job(&systemd->manager, q->unit, q->until, &why);
 	if (r < 0)
 		r = start_judge(systemd, q->unit, r, &why);
 	if (r < 0 && err)
@@ -249,11 +257,21 @@ static int start_once(struct systemd *systemd, void *data, struct err *err)
 	return r;
 }
 
-static int backend_start(struct service *service, const struct service_unit *unit, struct deadline until, struct err *err)
+static int job_ask(struct service *service, const struct service_unit *unit, struct deadline until, question ask_once, struct err *err)
 {
 	struct pod_file file = unit_of(systemd_of(service), unit->name);
 	struct job_question q = {.unit = file.text, .until = until};
-	return ask(systemd_of(service), start_once, &q, err);
+	return ask(systemd_of(service), ask_once, &q, err);
+}
+
+static int backend_start(struct service *service, const struct service_unit *unit, struct deadline until, struct err *err)
+{
+	return job_ask(service, unit, until, start_once, err);
+}
+
+static int backend_started(struct service *service, const struct service_unit *unit, struct deadline until, struct err *err)
+{
+	return job_ask(service, unit, until, started_once, err);
 }
 
 static int kill_and_await(struct systemd *systemd, const char *unit, struct err *err)
@@ -433,6 +451,7 @@ const struct service_ops service_systemd = {
 	.close = backend_close,
 	.install = backend_install,
 	.start = backend_start,
+	.started = backend_started,
 	.stop = backend_stop,
 	.query = backend_query,
 	.list = backend_list,

@@ -189,25 +189,26 @@ int manager_await_job(struct manager *m, const char *unit, struct deadline until
 	return 0;
 }
 
-static int job_run(struct manager *m, const char *member, const char *unit, struct deadline until, struct err *err)
+static int job_ask(struct manager *m, const char *member, const char *unit, struct err *err)
 {
 	/* Before the call, or a quick job's end would be missed. */
 	int r = listen_to(m, unit, err);
 	if (r < 0)
 		return r;
 	m->job_done = false;
-	r = bus_call(m->bus, &(struct bus_method){.member = member, .words = {unit, "replace"}}, m->job, sizeof m->job, err);
-	return r < 0 ? r : manager_await_job(m, unit, until, err);
+	m->job[0] = '\0';
+	return bus_call(m->bus, &(struct bus_method){.member = member, .words = {unit, "replace"}}, m->job, sizeof m->job, err);
 }
 
-int manager_start(struct manager *m, const char *unit, struct deadline until, struct err *err)
+int manager_start(struct manager *m, const char *unit, struct err *err)
 {
-	return job_run(m, "StartUnit", unit, until, err);
+	return job_ask(m, "StartUnit", unit, err);
 }
 
 int manager_stop(struct manager *m, const char *unit, struct deadline until, struct err *err)
 {
-	return job_run(m, "StopUnit", unit, until, err);
+	int r = job_ask(m, "StopUnit", unit, err);
+	return r < 0 ? r : manager_await_job(m, unit, until, err);
 }
 
 static int transient_once(struct manager *m, const struct bus_transient *transient, struct deadline until, struct err *err)
@@ -216,6 +217,7 @@ static int transient_once(struct manager *m, const struct bus_transient *transie
 	if (r < 0)
 		return r;
 	m->job_done = false;
+	m->job[0] = '\0';
 	r = bus_start_transient(m->bus, transient, m->job, sizeof m->job, err);
 	return r < 0 ? r : manager_await_job(m, transient->unit, until, err);
 }

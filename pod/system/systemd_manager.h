@@ -42,12 +42,13 @@ void unit_entries_free(struct unit_entries *entries);
 /* Every loaded unit that the glob matches: one call for all, and a pipeline for those that run or have failed. */
 int manager_list(struct manager *manager, const char *pattern, struct unit_entries *ret_entries, struct err *err);
 
-/* Enqueue the job and wait for its end. -ENOENT no such unit (stop); -ETIMEDOUT: the job is still there; -EIO: it ended with another word than "done". */
-int manager_start(struct manager *manager, const char *unit, struct deadline until, struct err *err);
+/* Enqueues the job; manager_await_job waits for its end. */
+int manager_start(struct manager *manager, const char *unit, struct err *err);
+/* Enqueues the job and waits for its end. -ENOENT no such unit; else as manager_await_job. */
 int manager_stop(struct manager *manager, const char *unit, struct deadline until, struct err *err);
 /* A service without a unit file. One of that name that is loaded is stopped first. */
 int manager_start_transient(struct manager *manager, const struct bus_transient *transient, struct deadline until, struct err *err);
-/* Waits on for the job of the last call. */
+/* Waits for the job of the last call. -ETIMEDOUT: it is still there; -EIO: it ended with another word than "done". */
 int manager_await_job(struct manager *manager, const char *unit, struct deadline until, struct err *err);
 
 int manager_kill(struct manager *manager, const char *unit, struct err *err);         /* SIGKILL to every process of the unit. -ENOENT */
