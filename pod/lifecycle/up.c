@@ -359,6 +359,8 @@ static int climb(struct ascent *a, struct err *err)
 	for (int lost = 0;; lost++) {
 		struct ready ready = {0};
 		int r = start(a, until, err);
+		if (r == -EINTR && interrupt_noted())
+			return explain_interruption(a, err);
 		if (r == 0)
 			r = ready_wait(a->session, a->service, &a->request->name, &a->spec, until, 0, &ready, err);
 		if (r < 0 || ready.end == READY_UP) {

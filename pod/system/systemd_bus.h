@@ -1,5 +1,5 @@
 /* The user manager's bus: calls, properties into plain records by a table, signals. Nothing of sd-bus shows here. Every call ends within its
- * time. Part of the systemd backend. sd-bus(3), org.freedesktop.systemd1(5). */
+ * time, or with -EINTR when interrupt.h notes a signal meanwhile. Part of the systemd backend. sd-bus(3), org.freedesktop.systemd1(5). */
 #pragma once
 
 #include <stdbool.h>

@@ -298,7 +298,7 @@ int manager_await_change(struct manager *m, struct deadline until, struct err *e
 	while (!m->changed) {
 		int r = bus_process(m->bus, until, err);
 		if (r <= 0)
-			return r;
+			return r == -EINTR ? 0 : r;
 	}
 	return 1;
 }
