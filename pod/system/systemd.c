@@ -73,6 +73,11 @@ static void backend_close(struct service *service)
 	free(systemd);
 }
 
+static void backend_expect(struct service *service, const struct pod_name *name)
+{
+	systemd_expect(systemd_of(service), name);
+}
+
 static int install_once(struct systemd *systemd, void *data, struct err *err)
 {
 	return systemd_install(systemd, data, err);
@@ -449,6 +454,7 @@ const struct service_ops service_systemd = {
 	.name = "systemd",
 	.open = backend_open,
 	.close = backend_close,
+	.expect = backend_expect,
 	.install = backend_install,
 	.start = backend_start,
 	.started = backend_started,

@@ -122,18 +122,18 @@ static int lost_rather_than_silent(sd_bus *bus, int code)
 }
 
 /* An answer under way. sd_bus_call(3) would lose it at the first signal. */
-struct answer {
+struct bus_answer {
 	sd_bus_slot *slot; /* released with it: no answer comes after that */
 	sd_bus_message *reply;
 };
 
-static void answer_free(struct answer *answer)
+static void answer_end(struct bus_answer *answer)
 {
 	if (answer->slot)
 		(void)sd.bus_slot_unref(answer->slot);
 	message_free(&answer->reply);
 }
-#define AUTO_ANSWER CLEANUP(answer_free)
+#define AUTO_ANSWER CLEANUP(answer_end)
 
 /* What a callback for an answer returns: with 0 sd_bus_process(3) says that nothing was done where the answer is that there is none in time. */
 #define TAKEN 1
@@ -141,11 +141,11 @@ static void answer_free(struct answer *answer)
 static int answer_take(sd_bus_message *reply, void *data, sd_bus_error *ret_error)
 {
 	(void)ret_error;
-	((struct answer *)data)->reply = sd.bus_message_ref(reply);
+	((struct bus_answer *)data)->reply = sd.bus_message_ref(reply);
 	return TAKEN;
 }
 
-static const sd_bus_error *answer_error(const struct answer *answer)
+static const sd_bus_error *answer_error(const struct bus_answer *answer)
 {
 	return answer->reply ? sd.bus_message_get_error(answer->reply) : NULL;
 }
@@ -162,7 +162,7 @@ static int step(sd_bus *bus, int noted)
 	return interrupt_noted() != noted ? -EINTR : 0;
 }
 
-static int answer_await(sd_bus *bus, struct answer *answer)
+static int answer_await(sd_bus *bus, struct bus_answer *answer)
 {
 	int noted = interrupt_noted();
 	while (!answer->reply) {
@@ -177,7 +177,7 @@ static int answer_await(sd_bus *bus, struct answer *answer)
 	return lost_rather_than_silent(bus, code ? -code : -EIO);
 }
 
-static int call_and_await(sd_bus *bus, sd_bus_message *call, uint64_t usec, struct answer *answer)
+static int call_and_await(sd_bus *bus, sd_bus_message *call, uint64_t usec, struct bus_answer *answer)
 {
 	int r = sd.bus_call_async(bus, &answer->slot, call, answer_take, answer, usec);
 	return r < 0 ? r : answer_await(bus, answer);
@@ -186,7 +186,7 @@ static int call_and_await(sd_bus *bus, sd_bus_message *call, uint64_t usec, stru
 int bus_call(struct bus *bus, const struct bus_method *method, char *ret_path, size_t size, struct err *err)
 {
 	AUTO_MESSAGE sd_bus_message *call = NULL;
-	AUTO_ANSWER struct answer answer = {0};
+	AUTO_ANSWER struct bus_answer answer = {0};
 	const char *path = NULL;
 	int r = sd.bus_message_new_method_call(bus->bus, &call, DESTINATION, MANAGER_PATH, MANAGER_INTERFACE, method->member);
 	for (const char *const *word = method->words; *word && r >= 0; word++)
@@ -301,7 +301,7 @@ static int append_transient(sd_bus_message *call, const struct bus_transient *tr
 int bus_start_transient(struct bus *bus, const struct bus_transient *transient, char *ret_path, size_t size, struct err *err)
 {
 	AUTO_MESSAGE sd_bus_message *call = NULL;
-	AUTO_ANSWER struct answer answer = {0};
+	AUTO_ANSWER struct bus_answer answer = {0};
 	static const char member[] = "StartTransientUnit";
 	const char *path = NULL;
 	int r = sd.bus_message_new_method_call(bus->bus, &call, DESTINATION, MANAGER_PATH, MANAGER_INTERFACE, member);
@@ -391,7 +391,7 @@ static int address_open(const struct manager_address *address, int *socket, sd_b
 
 /* A socket that takes a connection proves nothing yet: one answer does. A bus that has just been started by this very connection has no manager
  * yet, so the broker may wait for one. */
-static int version_ask(sd_bus *bus, struct answer *answer)
+static int version_ask(sd_bus *bus, struct bus_answer *answer)
 {
 	AUTO_MESSAGE sd_bus_message *call = NULL;
 	int r = sd.bus_message_new_method_call(bus, &call, DESTINATION, MANAGER_PATH, PROPERTIES_INTERFACE, "Get");
@@ -403,7 +403,7 @@ static int version_ask(sd_bus *bus, struct answer *answer)
 static int address_try(const struct manager_address *address, int *socket, struct bus **ret_bus, struct err *err)
 {
 	AUTO_BUS struct bus *bus = calloc(1, sizeof *bus);
-	AUTO_ANSWER struct answer answer = {0};
+	AUTO_ANSWER struct bus_answer answer = {0};
 	if (!bus)
 		return err_code(err, -ENOMEM, "systemd", NULL);
 	int r = address_open(address, socket, &bus->bus);
@@ -578,22 +578,51 @@ static int fields_read(sd_bus_message *message, const struct bus_fields *fields,
 	return r < 0 ? r : 0;
 }
 
-int bus_properties(struct bus *bus, const char *unit, const struct bus_fields *fields, void *record, struct err *err)
+static int properties_ask(sd_bus *bus, const char *unit, struct bus_answer *answer)
 {
 	AUTO_MESSAGE sd_bus_message *call = NULL;
-	AUTO_ANSWER struct answer answer = {0};
 	AUTO_FREE char *path = NULL;
 	int r = sd.bus_path_encode(UNITS_PATH, unit, &path);
 	if (r >= 0)
-		r = sd.bus_message_new_method_call(bus->bus, &call, DESTINATION, path, PROPERTIES_INTERFACE, "GetAll");
+		r = sd.bus_message_new_method_call(bus, &call, DESTINATION, path, PROPERTIES_INTERFACE, "GetAll");
 	if (r >= 0)
 		r = sd.bus_message_append(call, "s", "");
-	if (r >= 0)
-		r = call_and_await(bus->bus, call, CALL_USEC, &answer);
+	return r < 0 ? r : sd.bus_call_async(bus, &answer->slot, call, answer_take, answer, CALL_USEC);
+}
+
+int bus_properties_read(struct bus *bus, struct bus_answer *answer, const char *unit, const struct bus_fields *fields, void *record, struct err *err)
+{
+	int r = answer_await(bus->bus, answer);
 	if (r < 0)
-		return call_failed(r, answer_error(&answer), "GetAll", unit, err);
-	r = fields_read(answer.reply, fields, record);
+		return call_failed(r, answer_error(answer), "GetAll", unit, err);
+	r = fields_read(answer->reply, fields, record);
 	return r < 0 ? err_code(err, r, "systemd", unit) : 0;
+}
+
+int bus_properties(struct bus *bus, const char *unit, const struct bus_fields *fields, void *record, struct err *err)
+{
+	AUTO_ANSWER struct bus_answer answer = {0};
+	int r = properties_ask(bus->bus, unit, &answer);
+	return r < 0 ? call_failed(r, NULL, "GetAll", unit, err) : bus_properties_read(bus, &answer, unit, fields, record, err);
+}
+
+int bus_properties_ask(struct bus *bus, const char *unit, struct bus_answer **ret_answer, struct err *err)
+{
+	struct bus_answer *answer = calloc(1, sizeof *answer);
+	int r = answer ? properties_ask(bus->bus, unit, answer) : -ENOMEM;
+	if (r < 0)
+		bus_answer_free(&answer);
+	else
+		*ret_answer = answer;
+	return r < 0 ? call_failed(r, NULL, "GetAll", unit, err) : 0;
+}
+
+void bus_answer_free(struct bus_answer **answer)
+{
+	if (*answer)
+		answer_end(*answer);
+	free(*answer);
+	*answer = NULL;
 }
 
 /* ---- many units ---- */
@@ -624,7 +653,7 @@ int bus_list(struct bus *bus, const char *pattern, bus_row_visitor visit, void *
 {
 	static const char member[] = "ListUnitsByPatterns";
 	AUTO_MESSAGE sd_bus_message *call = NULL;
-	AUTO_ANSWER struct answer answer = {0};
+	AUTO_ANSWER struct bus_answer answer = {0};
 	int r = sd.bus_message_new_method_call(bus->bus, &call, DESTINATION, MANAGER_PATH, MANAGER_INTERFACE, member);
 	if (r >= 0)
 		r = sd.bus_message_append(call, "asas", 0, 1, pattern);

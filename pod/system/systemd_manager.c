@@ -69,6 +69,7 @@ int manager_open(struct manager *m, bool crowd, struct err *err)
 
 void manager_close(struct manager *m)
 {
+	manager_forget_ahead(m);
 	bus_close(&m->bus);
 	*m = (struct manager){0};
 }
@@ -97,8 +98,27 @@ int manager_query(struct manager *m, const char *unit, struct unit_properties *r
 
 int manager_definition(struct manager *m, const char *unit, struct unit_definition *ret_definition, struct err *err)
 {
+	int r = -ENOENT;
+	memset(ret_definition, 0, sizeof *ret_definition);
+	if (m->ahead && strcmp(m->ahead_of, unit) == 0)
+		r = bus_properties_read(m->bus, m->ahead, unit, FIELDS(definition_fields), ret_definition, NULL);
+	manager_forget_ahead(m);
+	if (r == 0)
+		return 0;
 	memset(ret_definition, 0, sizeof *ret_definition);
 	return bus_properties(m->bus, unit, FIELDS(definition_fields), ret_definition, err);
+}
+
+void manager_definition_ahead(struct manager *m, const char *unit)
+{
+	manager_forget_ahead(m);
+	(void)snprintf(m->ahead_of, sizeof m->ahead_of, "%s", unit);
+	(void)bus_properties_ask(m->bus, unit, &m->ahead, NULL);
+}
+
+void manager_forget_ahead(struct manager *m)
+{
+	bus_answer_free(&m->ahead);
 }
 
 void unit_entries_free(struct unit_entries *entries)
@@ -253,6 +273,7 @@ int manager_reset_failed(struct manager *m, const char *unit, struct err *err)
 
 int manager_reload(struct manager *m, struct err *err)
 {
+	manager_forget_ahead(m);
 	return bus_call(m->bus, &(struct bus_method){.member = "Reload", .timeout_ms = RELOAD_MS}, NULL, 0, err);
 }
 

@@ -20,6 +20,8 @@ struct manager {
 	bool watches_all;
 	bool follows, changed; /* has it changed since the point that it is followed from */
 	struct bus_end end; /* of its main process, as last told */
+	struct bus_answer *ahead; /* the definition of `ahead_of`, asked for ahead */
+	char ahead_of[256];
 };
 /* REFUSAL_NO_MANAGER with advice when no manager answers. `crowd` as in manager_find. */
 int manager_open(struct manager *manager, bool crowd, struct err *err);
@@ -29,6 +31,10 @@ void manager_close(struct manager *manager);
 int manager_query(struct manager *manager, const char *unit, struct unit_properties *ret_properties, struct err *err);
 /* Loads the unit if it is not, and tells its definition. */
 int manager_definition(struct manager *manager, const char *unit, struct unit_definition *ret_definition, struct err *err);
+
+/* Asks for what the next manager_definition of this unit tells. Until a reload; if it cannot be asked or answered, it is asked then. */
+void manager_definition_ahead(struct manager *manager, const char *unit);
+void manager_forget_ahead(struct manager *manager);
 
 struct unit_entries {
 	struct unit_entry {
