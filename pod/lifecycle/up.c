@@ -525,8 +525,6 @@ static int ascend(struct ascent *a, const struct pod_facts *facts, const struct 
 	/* What was recorded says which home was this pod's, and is replaced before there is another. A new pod's home bears its own marker, and the record
 	 * is written once. */
 	bool new = plan->fresh && !a->before.count;
-	if (r == 0 && a->service->ops->expect)
-		a->service->ops->expect(a->service, &a->request->name);
 	if (r == 0)
 		r = settle(a, new ? make_home : write_record_unsynced, err);
 	if (r == 0)

@@ -43,8 +43,6 @@ struct service_ops {
 	/* Connects. REFUSAL_NO_MANAGER with a remedy that can work when the manager cannot be reached. */
 	int (*open)(const struct service_context *context, struct service **ret_service, struct err *err);
 	void (*close)(struct service *service);
-	/* An installation and a start of this pod will be asked for: what takes the manager time is asked for ahead. NULL: nothing does. */
-	void (*expect)(struct service *service, const struct pod_name *name);
 	/* Unit files on disk and loaded, or as before. Idempotent; no reload when nothing changed. With no name: what all pods share. */
 	int (*install)(struct service *service, const struct service_unit *unit, struct err *err);
 	/* Begins what takes time before a start; nobody can see it, and what no start follows ends with the handle or this process. Best effort. NULL: there

@@ -73,9 +73,9 @@ static void backend_close(struct service *service)
 	free(systemd);
 }
 
-static void backend_expect(struct service *service, const struct pod_name *name)
+static void backend_prepare(struct service *service, const struct pod_name *name)
 {
-	systemd_expect(systemd_of(service), name);
+	systemd_prepare(systemd_of(service), name);
 }
 
 static int install_once(struct systemd *systemd, void *data, struct err *err)
@@ -454,8 +454,8 @@ const struct service_ops service_systemd = {
 	.name = "systemd",
 	.open = backend_open,
 	.close = backend_close,
-	.expect = backend_expect,
 	.install = backend_install,
+	.prepare = backend_prepare,
 	.start = backend_start,
 	.started = backend_started,
 	.stop = backend_stop,

@@ -164,7 +164,7 @@ static void judge_ahead(struct systemd *systemd, const struct install *install)
 		manager_forget_ahead(&systemd->manager);
 }
 
-void systemd_expect(struct systemd *systemd, const struct pod_name *name)
+void systemd_prepare(struct systemd *systemd, const struct pod_name *name)
 {
 	const char *prefix = systemd->context.plane->prefix;
 	AUTO_PIN struct pin directory = PIN_NONE;

@@ -17,7 +17,7 @@ struct systemd {
 };
 
 /* Asks the manager for what systemd_install will want to know, where it seems that nothing has to be written. */
-void systemd_expect(struct systemd *systemd, const struct pod_name *name);
+void systemd_prepare(struct systemd *systemd, const struct pod_name *name);
 
 /* Renders, writes what differs, reloads when something was written or systemd has loaded something else, and reads back what it has loaded:
  * a mask, a foreign unit file or a foreign drop-in that changes what a pod relies on is refused by name. When a reload fails, the files are as before.

@@ -228,9 +228,9 @@ static void X26_what_was_told_ahead_counts_for_the_files_of_then(void **unused)
 	(void)unused;
 	struct pod_name name = pod("ahead");
 	MUST(INSTALL("ahead"));
-	fixture.service->ops->expect(fixture.service, &name);
+	fixture.service->ops->prepare(fixture.service, &name);
 	MUST(INSTALL("ahead"));
-	fixture.service->ops->expect(fixture.service, &name);
+	fixture.service->ops->prepare(fixture.service, &name);
 	drop_in("ahead", "99-evil.conf", "[Service]\nRestart=always\n");
 	REFUSED(INSTALL("ahead"), REFUSAL_BAD_CONFIG, "Restart= is overridden by");
 	MUST(fixture.service->ops->forget(fixture.service, &name, &err));
