@@ -1,6 +1,7 @@
 #include "pod/lifecycle/ready.h"
 #include "pod/lifecycle/progress.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "pod/model/refusal.h"
@@ -173,6 +174,8 @@ int ready_wait(struct session *session, struct service *service, const struct po
 		struct deadline tick = deadline_earlier(until, next_look(began));
 		r = service->ops->wait(service, name, tick, &w.seen.unit, err);
 	}
+	if (r == -EINTR && see_interruption(&w)) /* it came while the manager was asked */
+		r = 0;
 	if (r < 0)
 		return r;
 	w.seen.ms = (monotonic_ns() - began) / 1000000;

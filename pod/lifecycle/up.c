@@ -192,7 +192,9 @@ static int start(struct ascent *a, struct deadline until, struct err *err)
 	a->started = true;
 	progress_say(a->session, "%s: %s is asked to start it", a->request->name.text, a->service->ops->name);
 	r = a->service->ops->start(a->service, &a->unit, until, err);
-	return r < 0 ? r : records_sync(&a->session->pods_dir, err);
+	if (r == 0)
+		r = records_sync(&a->session->pods_dir, err);
+	return r < 0 || !a->service->ops->started ? r : a->service->ops->started(a->service, &a->unit, until, err);
 }
 
 /* --- taking back ---------------------------------------------------------------------------------------------------------- */
@@ -357,6 +359,8 @@ static int climb(struct ascent *a, struct err *err)
 	for (int lost = 0;; lost++) {
 		struct ready ready = {0};
 		int r = start(a, until, err);
+		if (r == -EINTR && interrupt_noted())
+			return explain_interruption(a, err);
 		if (r == 0)
 			r = ready_wait(a->session, a->service, &a->request->name, &a->spec, until, 0, &ready, err);
 		if (r < 0 || ready.end == READY_UP) {

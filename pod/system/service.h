@@ -48,8 +48,10 @@ struct service_ops {
 	/* Begins what takes time before a start; nobody can see it, and what no start follows ends with the handle or this process. Best effort. NULL: there
 	 * is nothing to begin. */
 	void (*prepare)(struct service *service, const struct pod_name *name);
-	/* Asks for a start and returns when the manager has accepted it (job done, keeper answering). Also after the start limit was hit. */
+	/* Asks for a start. Also after the start limit was hit. */
 	int (*start)(struct service *service, const struct service_unit *unit, struct deadline until, struct err *err);
+	/* Returns when the manager has done what `start` has just asked for (job done). NULL: `start` returns only then (keeper answering). */
+	int (*started)(struct service *service, const struct service_unit *unit, struct deadline until, struct err *err);
 	/* SIGTERM to the group, SIGKILL after `grace_ms`. Returns when the manager says it has ended; not loaded is success. From *group (may be
 	 * NULL), where the caller goes on looking for processes, a manager that has waited for the last one takes what can hold none any more. */
 	int (*stop)(struct service *service, const struct pod_name *name, int64_t grace_ms, struct unit_group *group, struct err *err);

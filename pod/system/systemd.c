@@ -73,6 +73,11 @@ static void backend_close(struct service *service)
 	free(systemd);
 }
 
+static void backend_prepare(struct service *service, const struct pod_name *name)
+{
+	systemd_prepare(systemd_of(service), name);
+}
+
 static int install_once(struct systemd *systemd, void *data, struct err *err)
 {
 	return systemd_install(systemd, data, err);
@@ -107,6 +112,8 @@ static int query_once(struct systemd *systemd, void *data, struct err *err)
 	struct state_question *q = data;
 	struct unit_properties properties;
 	struct err why = {0};
+	manager_changes_from_here(&systemd->manager, unit_of(systemd, q->name).text); /* what is heard from now on may be newer than the answer */
+	systemd->last_name = (struct pod_name){0};
 	int r = manager_query(&systemd->manager, unit_of(systemd, q->name).text, &properties, &why);
 	if (r == -ENOENT) {
 		properties = (struct unit_properties){.active_state = "inactive"};
@@ -234,12 +241,20 @@ static int start_judge(struct systemd *systemd, const char *unit, int code, stru
 static int start_once(struct systemd *systemd, void *data, struct err *err)
 {
 	const struct job_question *q = data;
+	int r = manager_watch(&systemd->manager, q->unit, err); /* from its first run on */
+	if (r == 0)
+		r = forget_failures(systemd, q->unit, err);
+	return r < 0 ? r : manager_start(&systemd->manager, q->unit, err);
+}
+
+/* On a new connection the job is not known any more: who asks again gets the same one, or one that has nothing to do. */
+static int started_once(struct systemd *systemd, void *data, struct err *err)
+{
+	const struct job_question *q = data;
 	struct err why = {0};
-	int r = manager_watch(&systemd->manager, q->unit, &why); /* from its first run on */
+	int r = *systemd->manager.job ? 0 : start_once(systemd, data, &why);
 	if (r == 0)
-		r = forget_failures(systemd, q->unit, &why);
-	if (r == 0)
-		r = manager_start(&systemd->manager, q->unit, q->until, &why);
+		r = manager_await_job(&systemd->manager, q->unit, q->until, &why);
 	if (r < 0)
 		r = start_judge(systemd, q->unit, r, &why);
 	if (r < 0 && err)
@@ -247,11 +262,21 @@ static int start_once(struct systemd *systemd, void *data, struct err *err)
 	return r;
 }
 
-static int backend_start(struct service *service, const struct service_unit *unit, struct deadline until, struct err *err)
+static int job_ask(struct service *service, const struct service_unit *unit, struct deadline until, question ask_once, struct err *err)
 {
 	struct pod_file file = unit_of(systemd_of(service), unit->name);
 	struct job_question q = {.unit = file.text, .until = until};
-	return ask(systemd_of(service), start_once, &q, err);
+	return ask(systemd_of(service), ask_once, &q, err);
+}
+
+static int backend_start(struct service *service, const struct service_unit *unit, struct deadline until, struct err *err)
+{
+	return job_ask(service, unit, until, start_once, err);
+}
+
+static int backend_started(struct service *service, const struct service_unit *unit, struct deadline until, struct err *err)
+{
+	return job_ask(service, unit, until, started_once, err);
 }
 
 static int kill_and_await(struct systemd *systemd, const char *unit, struct err *err)
@@ -294,13 +319,16 @@ struct wait_question {
 	struct unit_state before;
 };
 
+/* What was answered last holds until a change is heard. */
 static int wait_once(struct systemd *systemd, void *data, struct err *err)
 {
 	struct wait_question *q = data;
+	struct pod_file unit = unit_of(systemd, q->state.name);
+	bool holds = q->known && manager_follows(&systemd->manager, unit.text);
 	/* Watched before it is asked, so that no change falls between. */
-	int r = manager_watch(&systemd->manager, unit_of(systemd, q->state.name).text, err);
-	for (;;) {
-		if (r >= 0)
+	int r = manager_watch(&systemd->manager, unit.text, err);
+	for (q->state.state = q->before;; holds = false) {
+		if (r >= 0 && !holds)
 			r = query_once(systemd, &q->state, err);
 		if (r < 0)
 			return r;
@@ -427,7 +455,9 @@ const struct service_ops service_systemd = {
 	.open = backend_open,
 	.close = backend_close,
 	.install = backend_install,
+	.prepare = backend_prepare,
 	.start = backend_start,
+	.started = backend_started,
 	.stop = backend_stop,
 	.query = backend_query,
 	.list = backend_list,

@@ -1,16 +1,18 @@
 #include "pod/system/systemd_bus.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <systemd/sd-bus.h>
 #include <unistd.h>
 
 #include "fsops/cleanup.h"
 #include "pod/model/unit_map.h"
+#include "pod/system/interrupt.h"
 #include "pod/system/library.h"
 
 #define DESTINATION "org.freedesktop.systemd1"
@@ -23,12 +25,12 @@
 /* Answers under way at once; the manager drops a peer that lets its queue grow. */
 #define PIPELINE 256
 
-#define FUNCTIONS(F) F(bus_call) F(bus_call_method) F(bus_call_method_async) F(bus_close) F(bus_creds_get_euid) \
-	F(bus_creds_unref) F(bus_error_free) F(bus_error_get_errno) F(bus_error_has_name) F(bus_get_owner_creds) \
+#define FUNCTIONS(F) F(bus_call_async) F(bus_call_method_async) F(bus_close) F(bus_creds_get_euid) \
+	F(bus_creds_unref) F(bus_error_get_errno) F(bus_error_has_name) F(bus_get_owner_creds) \
 	F(bus_is_ready) F(bus_match_signal) F(bus_message_append) F(bus_message_enter_container) F(bus_message_exit_container) \
 	F(bus_message_get_error) F(bus_message_get_path) F(bus_message_new_method_call) F(bus_message_read) \
-	F(bus_message_read_array) F(bus_message_read_basic) F(bus_message_skip) F(bus_message_unref) F(bus_new) \
-	F(bus_path_decode) F(bus_path_encode) F(bus_process) F(bus_set_address) F(bus_set_bus_client) \
+	F(bus_message_read_array) F(bus_message_read_basic) F(bus_message_ref) F(bus_message_skip) F(bus_message_unref) F(bus_new) \
+	F(bus_path_decode) F(bus_path_encode) F(bus_process) F(bus_set_address) F(bus_set_bus_client) F(bus_set_fd) \
 	F(bus_set_method_call_timeout) F(bus_slot_unref) F(bus_start) F(bus_unref) F(bus_wait) F(bus_add_match) F(bus_get_fd) F(bus_message_append_strv) F(bus_message_close_container) F(bus_message_open_container)
 #define SLOT(name) __typeof__(sd_##name) *name;
 #define NAMED(name) {"sd_" #name, &sd.name},
@@ -45,24 +47,7 @@ static int sd_load(struct err *err)
 
 #define AUTO_SD_BUS CLEANUP(sd_bus_close_free)
 #define AUTO_MESSAGE CLEANUP(message_free)
-#define AUTO_BUS_ERROR CLEANUP(bus_error_free)
 #define AUTO_CREDS CLEANUP(creds_free)
-
-/* A call that a signal interrupts has lost its reply: it waits until the call is over. */
-#define QUIET __attribute__((unused)) CLEANUP(signals_back)
-
-static sigset_t signals_away(void)
-{
-	sigset_t all, before;
-	(void)sigfillset(&all);
-	(void)sigprocmask(SIG_SETMASK, &all, &before);
-	return before;
-}
-
-static void signals_back(const sigset_t *before)
-{
-	(void)sigprocmask(SIG_SETMASK, before, NULL);
-}
 
 /* Flushing would wait for a peer that is silent. */
 static void sd_bus_close_free(sd_bus **bus)
@@ -83,12 +68,6 @@ static void creds_free(sd_bus_creds **creds)
 {
 	if (*creds)
 		(void)sd.bus_creds_unref(*creds);
-}
-
-static void bus_error_free(sd_bus_error *error)
-{
-	if (error->name)
-		sd.bus_error_free(error);
 }
 
 struct bus {
@@ -117,9 +96,11 @@ static int call_failed(int code, const sd_bus_error *error, const char *member, 
 		return err_set(err, -ENOENT, "systemd", subject, "the unit is not loaded");
 	if (bus_lost(code))
 		return err_set(err, code, "systemd", subject, "the connection to the user manager was lost during %s", member);
+	if (code == -EINTR)
+		return err_set(err, code, "systemd", subject, "interrupted while the user manager was asked (%s)", member);
 	if (code == -ETIMEDOUT || sd.bus_error_has_name(error, SD_BUS_ERROR_NO_REPLY) || sd.bus_error_has_name(error, SD_BUS_ERROR_TIMEOUT))
 		return err_set(err, -ETIMEDOUT, "systemd", subject, "the user manager did not answer %s in time", member);
-	return err_set(err, code, "systemd", subject, "%s failed: %s", member, error->message ? error->message : strerror(-code));
+	return err_set(err, code, "systemd", subject, "%s failed: %s", member, error && error->message ? error->message : strerror(-code));
 }
 
 /* A text that does not fit is refused: a control group cut short would name another. */
@@ -132,11 +113,80 @@ static int text_store(const char *text, char *out, size_t size)
 	return 0;
 }
 
+/* ---- calls ---- */
+
+/* What is under way when the connection ends is answered by sd-bus itself, as if the peer had been silent. */
+static int lost_rather_than_silent(sd_bus *bus, int code)
+{
+	return code < 0 && sd.bus_is_ready(bus) <= 0 ? -ECONNRESET : code;
+}
+
+/* An answer under way. sd_bus_call(3) would lose it at the first signal. */
+struct bus_answer {
+	sd_bus_slot *slot; /* released with it: no answer comes after that */
+	sd_bus_message *reply;
+};
+
+static void answer_end(struct bus_answer *answer)
+{
+	if (answer->slot)
+		(void)sd.bus_slot_unref(answer->slot);
+	message_free(&answer->reply);
+}
+#define AUTO_ANSWER CLEANUP(answer_end)
+
+/* What a callback for an answer returns: with 0 sd_bus_process(3) says that nothing was done where the answer is that there is none in time. */
+#define TAKEN 1
+
+static int answer_take(sd_bus_message *reply, void *data, sd_bus_error *ret_error)
+{
+	(void)ret_error;
+	((struct bus_answer *)data)->reply = sd.bus_message_ref(reply);
+	return TAKEN;
+}
+
+static const sd_bus_error *answer_error(const struct bus_answer *answer)
+{
+	return answer->reply ? sd.bus_message_get_error(answer->reply) : NULL;
+}
+
+/* One message, or a wait for it. The first signal that asks for the end (`noted` is what was noted when the wait began) ends it; what is taken back
+ * afterwards is waited for. */
+static int step(sd_bus *bus, int noted)
+{
+	int r = sd.bus_process(bus, NULL);
+	if (r == 0)
+		r = sd.bus_wait(bus, CALL_USEC);
+	if (r < 0 && r != -EINTR)
+		return r;
+	return interrupt_noted() != noted ? -EINTR : 0;
+}
+
+static int answer_await(sd_bus *bus, struct bus_answer *answer)
+{
+	int noted = interrupt_noted();
+	while (!answer->reply) {
+		int r = step(bus, noted);
+		if (r < 0)
+			return r;
+	}
+	const sd_bus_error *error = answer_error(answer);
+	if (!error)
+		return 0;
+	int code = sd.bus_error_get_errno(error);
+	return lost_rather_than_silent(bus, code ? -code : -EIO);
+}
+
+static int call_and_await(sd_bus *bus, sd_bus_message *call, uint64_t usec, struct bus_answer *answer)
+{
+	int r = sd.bus_call_async(bus, &answer->slot, call, answer_take, answer, usec);
+	return r < 0 ? r : answer_await(bus, answer);
+}
+
 int bus_call(struct bus *bus, const struct bus_method *method, char *ret_path, size_t size, struct err *err)
 {
-	QUIET sigset_t before = signals_away();
-	AUTO_MESSAGE sd_bus_message *call = NULL, *reply = NULL;
-	AUTO_BUS_ERROR sd_bus_error error = SD_BUS_ERROR_NULL;
+	AUTO_MESSAGE sd_bus_message *call = NULL;
+	AUTO_ANSWER struct bus_answer answer = {0};
 	const char *path = NULL;
 	int r = sd.bus_message_new_method_call(bus->bus, &call, DESTINATION, MANAGER_PATH, MANAGER_INTERFACE, method->member);
 	for (const char *const *word = method->words; *word && r >= 0; word++)
@@ -144,12 +194,12 @@ int bus_call(struct bus *bus, const struct bus_method *method, char *ret_path, s
 	if (r >= 0 && method->signal)
 		r = sd.bus_message_append(call, "i", method->signal);
 	if (r >= 0)
-		r = sd.bus_call(bus->bus, call, (uint64_t)(method->timeout_ms ? method->timeout_ms : BUS_CALL_MS) * 1000, &error, &reply);
+		r = call_and_await(bus->bus, call, (uint64_t)(method->timeout_ms ? method->timeout_ms : BUS_CALL_MS) * 1000, &answer);
 	if (r >= 0 && ret_path)
-		r = sd.bus_message_read_basic(reply, 'o', &path);
+		r = sd.bus_message_read_basic(answer.reply, 'o', &path);
 	if (r >= 0 && ret_path)
 		r = text_store(path, ret_path, size);
-	return r < 0 ? call_failed(r, &error, method->member, method->words[0], err) : 0;
+	return r < 0 ? call_failed(r, answer_error(&answer), method->member, method->words[0], err) : 0;
 }
 
 /* ---- transient units ---- */
@@ -250,23 +300,22 @@ static int append_transient(sd_bus_message *call, const struct bus_transient *tr
 
 int bus_start_transient(struct bus *bus, const struct bus_transient *transient, char *ret_path, size_t size, struct err *err)
 {
-	QUIET sigset_t before = signals_away();
-	AUTO_MESSAGE sd_bus_message *call = NULL, *reply = NULL;
-	AUTO_BUS_ERROR sd_bus_error error = SD_BUS_ERROR_NULL;
+	AUTO_MESSAGE sd_bus_message *call = NULL;
+	AUTO_ANSWER struct bus_answer answer = {0};
 	static const char member[] = "StartTransientUnit";
 	const char *path = NULL;
 	int r = sd.bus_message_new_method_call(bus->bus, &call, DESTINATION, MANAGER_PATH, MANAGER_INTERFACE, member);
 	if (r >= 0)
 		r = append_transient(call, transient);
 	if (r >= 0)
-		r = sd.bus_call(bus->bus, call, CALL_USEC, &error, &reply);
-	if (sd.bus_error_has_name(&error, "org.freedesktop.systemd1.UnitExists"))
+		r = call_and_await(bus->bus, call, CALL_USEC, &answer);
+	if (sd.bus_error_has_name(answer_error(&answer), "org.freedesktop.systemd1.UnitExists"))
 		return err_set(err, -EEXIST, "systemd", transient->unit, "a unit of this name is loaded");
 	if (r >= 0)
-		r = sd.bus_message_read_basic(reply, 'o', &path);
+		r = sd.bus_message_read_basic(answer.reply, 'o', &path);
 	if (r >= 0)
 		r = text_store(path, ret_path, size);
-	return r < 0 ? call_failed(r, &error, member, transient->unit, err) : 0;
+	return r < 0 ? call_failed(r, answer_error(&answer), member, transient->unit, err) : 0;
 }
 
 /* ---- connection ---- */
@@ -299,12 +348,34 @@ static int ready_await(sd_bus *bus, struct deadline until)
 	return r < 0 ? r : 0;
 }
 
-static int address_open(const struct manager_address *address, sd_bus **ret_bus)
+/* The manager takes a connection, which is a millisecond's work, while this process loads the library. Negative: left to the library. */
+static int connect_ahead(const struct manager_address *address)
+{
+	struct sockaddr_un peer = {.sun_family = AF_UNIX};
+	int r = text_store(address->path, peer.sun_path, sizeof peer.sun_path);
+	if (r < 0 || !*address->path)
+		return -EOPNOTSUPP;
+	AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	return fd < 0 || connect(fd, (const struct sockaddr *)&peer, sizeof peer) < 0 ? -errno : take_fd(&fd);
+}
+
+/* The bus owns the descriptor that it has taken. */
+static int socket_give(sd_bus *bus, const struct manager_address *address, int *socket)
+{
+	if (*socket < 0)
+		return sd.bus_set_address(bus, address->text);
+	int r = sd.bus_set_fd(bus, *socket, *socket);
+	if (r >= 0)
+		(void)take_fd(socket);
+	return r;
+}
+
+static int address_open(const struct manager_address *address, int *socket, sd_bus **ret_bus)
 {
 	AUTO_SD_BUS sd_bus *bus = NULL;
 	int r = sd.bus_new(&bus);
 	if (r >= 0)
-		r = sd.bus_set_address(bus, address->text);
+		r = socket_give(bus, address, socket);
 	if (r >= 0)
 		r = sd.bus_set_bus_client(bus, !address->peer);
 	if (r >= 0)
@@ -320,30 +391,29 @@ static int address_open(const struct manager_address *address, sd_bus **ret_bus)
 
 /* A socket that takes a connection proves nothing yet: one answer does. A bus that has just been started by this very connection has no manager
  * yet, so the broker may wait for one. */
-static int version_ask(sd_bus *bus, sd_bus_error *error)
+static int version_ask(sd_bus *bus, struct bus_answer *answer)
 {
-	QUIET sigset_t before = signals_away();
 	AUTO_MESSAGE sd_bus_message *call = NULL;
 	int r = sd.bus_message_new_method_call(bus, &call, DESTINATION, MANAGER_PATH, PROPERTIES_INTERFACE, "Get");
 	if (r >= 0)
 		r = sd.bus_message_append(call, "ss", MANAGER_INTERFACE, "Version");
-	return r < 0 ? r : sd.bus_call(bus, call, BUS_CONNECT_MS * UINT64_C(1000), error, NULL);
+	return r < 0 ? r : call_and_await(bus, call, BUS_CONNECT_MS * UINT64_C(1000), answer);
 }
 
-static int address_try(const struct manager_address *address, struct bus **ret_bus, struct err *err)
+static int address_try(const struct manager_address *address, int *socket, struct bus **ret_bus, struct err *err)
 {
 	AUTO_BUS struct bus *bus = calloc(1, sizeof *bus);
-	AUTO_BUS_ERROR sd_bus_error error = SD_BUS_ERROR_NULL;
+	AUTO_ANSWER struct bus_answer answer = {0};
 	if (!bus)
 		return err_code(err, -ENOMEM, "systemd", NULL);
-	int r = address_open(address, &bus->bus);
+	int r = address_open(address, socket, &bus->bus);
 	if (r < 0)
 		return err_code(err, r, "systemd", address->text);
 	bus->sender = address->peer ? NULL : DESTINATION;
 	(void)sd.bus_set_method_call_timeout(bus->bus, CALL_USEC);
-	r = version_ask(bus->bus, &error);
+	r = version_ask(bus->bus, &answer);
 	if (r < 0)
-		return call_failed(r, &error, "connecting", address->text, err);
+		return call_failed(r, answer_error(&answer), "connecting", address->text, err);
 	*ret_bus = TAKE_PTR(bus);
 	return 0;
 }
@@ -351,12 +421,15 @@ static int address_try(const struct manager_address *address, struct bus **ret_b
 int bus_open(const struct manager_addresses *addresses, struct bus **ret_bus, struct err *err)
 {
 	struct err why = {.code = -ENOENT};
+	AUTO_CLOSE int socket = addresses->n ? connect_ahead(&addresses->v[0]) : -1;
 	int r = sd_load(err);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < addresses->n; i++)
-		if (address_try(&addresses->v[i], ret_bus, &why) == 0)
+	for (size_t i = 0; i < addresses->n; i++) {
+		if (address_try(&addresses->v[i], &socket, ret_bus, &why) == 0)
 			return 0;
+		close_quietly(take_fd(&socket)); /* it was the first one's */
+	}
 	if (err)
 		*err = why;
 	return why.code;
@@ -505,19 +578,51 @@ static int fields_read(sd_bus_message *message, const struct bus_fields *fields,
 	return r < 0 ? r : 0;
 }
 
-int bus_properties(struct bus *bus, const char *unit, const struct bus_fields *fields, void *record, struct err *err)
+static int properties_ask(sd_bus *bus, const char *unit, struct bus_answer *answer)
 {
-	QUIET sigset_t before = signals_away();
-	AUTO_MESSAGE sd_bus_message *reply = NULL;
-	AUTO_BUS_ERROR sd_bus_error error = SD_BUS_ERROR_NULL;
+	AUTO_MESSAGE sd_bus_message *call = NULL;
 	AUTO_FREE char *path = NULL;
 	int r = sd.bus_path_encode(UNITS_PATH, unit, &path);
 	if (r >= 0)
-		r = sd.bus_call_method(bus->bus, DESTINATION, path, PROPERTIES_INTERFACE, "GetAll", &error, &reply, "s", "");
+		r = sd.bus_message_new_method_call(bus, &call, DESTINATION, path, PROPERTIES_INTERFACE, "GetAll");
+	if (r >= 0)
+		r = sd.bus_message_append(call, "s", "");
+	return r < 0 ? r : sd.bus_call_async(bus, &answer->slot, call, answer_take, answer, CALL_USEC);
+}
+
+int bus_properties_read(struct bus *bus, struct bus_answer *answer, const char *unit, const struct bus_fields *fields, void *record, struct err *err)
+{
+	int r = answer_await(bus->bus, answer);
 	if (r < 0)
-		return call_failed(r, &error, "GetAll", unit, err);
-	r = fields_read(reply, fields, record);
+		return call_failed(r, answer_error(answer), "GetAll", unit, err);
+	r = fields_read(answer->reply, fields, record);
 	return r < 0 ? err_code(err, r, "systemd", unit) : 0;
+}
+
+int bus_properties(struct bus *bus, const char *unit, const struct bus_fields *fields, void *record, struct err *err)
+{
+	AUTO_ANSWER struct bus_answer answer = {0};
+	int r = properties_ask(bus->bus, unit, &answer);
+	return r < 0 ? call_failed(r, NULL, "GetAll", unit, err) : bus_properties_read(bus, &answer, unit, fields, record, err);
+}
+
+int bus_properties_ask(struct bus *bus, const char *unit, struct bus_answer **ret_answer, struct err *err)
+{
+	struct bus_answer *answer = calloc(1, sizeof *answer);
+	int r = answer ? properties_ask(bus->bus, unit, answer) : -ENOMEM;
+	if (r < 0)
+		bus_answer_free(&answer);
+	else
+		*ret_answer = answer;
+	return r < 0 ? call_failed(r, NULL, "GetAll", unit, err) : 0;
+}
+
+void bus_answer_free(struct bus_answer **answer)
+{
+	if (*answer)
+		answer_end(*answer);
+	free(*answer);
+	*answer = NULL;
 }
 
 /* ---- many units ---- */
@@ -546,14 +651,17 @@ static int rows_read(sd_bus_message *message, bus_row_visitor visit, void *data)
 
 int bus_list(struct bus *bus, const char *pattern, bus_row_visitor visit, void *data, struct err *err)
 {
-	QUIET sigset_t before = signals_away();
-	AUTO_MESSAGE sd_bus_message *reply = NULL;
-	AUTO_BUS_ERROR sd_bus_error error = SD_BUS_ERROR_NULL;
-	int r = sd.bus_call_method(bus->bus, DESTINATION, MANAGER_PATH, MANAGER_INTERFACE, "ListUnitsByPatterns", &error, &reply, "asas", 0, 1,
-				   pattern);
+	static const char member[] = "ListUnitsByPatterns";
+	AUTO_MESSAGE sd_bus_message *call = NULL;
+	AUTO_ANSWER struct bus_answer answer = {0};
+	int r = sd.bus_message_new_method_call(bus->bus, &call, DESTINATION, MANAGER_PATH, MANAGER_INTERFACE, member);
+	if (r >= 0)
+		r = sd.bus_message_append(call, "asas", 0, 1, pattern);
+	if (r >= 0)
+		r = call_and_await(bus->bus, call, CALL_USEC, &answer);
 	if (r < 0)
-		return call_failed(r, &error, "ListUnitsByPatterns", pattern, err);
-	r = rows_read(reply, visit, data);
+		return call_failed(r, answer_error(&answer), member, pattern, err);
+	r = rows_read(answer.reply, visit, data);
 	return r < 0 ? err_code(err, r, "systemd", pattern) : 0;
 }
 
@@ -593,20 +701,19 @@ static int question_answered(sd_bus_message *reply, void *data, sd_bus_error *re
 		r = field_read(reply, question->field, question->record);
 	if (r < 0 && question->pipeline->code == 0)
 		question->pipeline->code = r;
-	return 0;
+	return TAKEN;
 }
 
 /* Lets the bus work until no more than `most` answers are out. */
 static int pipeline_drain(struct bus *bus, struct pipeline *pipeline, size_t most)
 {
+	int noted = interrupt_noted();
 	while (pipeline->under_way > most && pipeline->code == 0) {
-		int r = sd.bus_process(bus->bus, NULL);
-		if (r == 0)
-			r = sd.bus_wait(bus->bus, CALL_USEC);
-		if (r < 0 && r != -EINTR)
+		int r = step(bus->bus, noted);
+		if (r < 0)
 			return r;
 	}
-	return pipeline->code;
+	return lost_rather_than_silent(bus->bus, pipeline->code);
 }
 
 static int unit_ask(struct bus *bus, const struct bus_subject *subject, const struct bus_fields *fields, struct questions *questions,
@@ -638,7 +745,7 @@ int bus_gather(struct bus *bus, const struct bus_subject *subjects, size_t count
 		r = unit_ask(bus, &subjects[i], fields, &questions, &pipeline);
 	if (r >= 0)
 		r = pipeline_drain(bus, &pipeline, 0);
-	return r < 0 ? call_failed(r, &SD_BUS_ERROR_NULL, "Get", NULL, err) : 0;
+	return r < 0 ? call_failed(r, &SD_BUS_ERROR_NULL, "Get", count == 1 ? subjects[0].unit : NULL, err) : 0;
 }
 
 /* ---- signals ---- */
@@ -771,13 +878,15 @@ int bus_descriptor(struct bus *bus)
 
 int bus_process(struct bus *bus, struct deadline until, struct err *err)
 {
-	int r;
+	int r, noted = interrupt_noted();
 	while ((r = sd.bus_process(bus->bus, NULL)) == 0) {
 		int64_t left = deadline_left_ns(until);
 		if (left <= 0)
 			return 0;
 		r = sd.bus_wait(bus->bus, (uint64_t)left / 1000 + 1);
-		if (r < 0 && r != -EINTR)
+		if (r == -EINTR && interrupt_noted() == noted)
+			r = 0;
+		if (r < 0)
 			break;
 	}
 	return r < 0 ? call_failed(r, &SD_BUS_ERROR_NULL, "waiting", NULL, err) : 1;

@@ -1,5 +1,5 @@
 /* The user manager's bus: calls, properties into plain records by a table, signals. Nothing of sd-bus shows here. Every call ends within its
- * time. Part of the systemd backend. sd-bus(3), org.freedesktop.systemd1(5). */
+ * time, or with -EINTR when interrupt.h notes a signal meanwhile. Part of the systemd backend. sd-bus(3), org.freedesktop.systemd1(5). */
 #pragma once
 
 #include <stdbool.h>
@@ -59,6 +59,12 @@ struct bus_fields {
 };
 /* All of one answer, so that they belong together. Loads the unit if it is not. */
 int bus_properties(struct bus *bus, const char *unit, const struct bus_fields *fields, void *record, struct err *err);
+
+/* The same in two steps: the manager answers while the caller does something else. The answer is freed before the bus is closed. */
+struct bus_answer;
+int bus_properties_ask(struct bus *bus, const char *unit, struct bus_answer **ret_answer, struct err *err);
+int bus_properties_read(struct bus *bus, struct bus_answer *answer, const char *unit, const struct bus_fields *fields, void *record, struct err *err);
+void bus_answer_free(struct bus_answer **answer);
 
 /* Loaded units by glob. The visitor returns 0 or -errno. */
 struct bus_row {

@@ -67,6 +67,8 @@ static void add_socket(struct manager_addresses *addresses, const char *runtime,
 		return;
 	struct manager_address *address = &addresses->v[addresses->n++];
 	address->peer = peer;
+	if ((size_t)n < sizeof address->path)
+		memcpy(address->path, path, (size_t)n + 1);
 	address_of_path(path, address->text, sizeof address->text);
 }
 

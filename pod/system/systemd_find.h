@@ -10,6 +10,7 @@
 
 struct manager_address {
 	char text[512]; /* D-Bus address */
+	char path[108]; /* of the socket; "": it is another kind of address, or longer than a socket's name may be */
 	bool peer;      /* the manager's own socket: no broker, no names */
 };
 struct manager_addresses {

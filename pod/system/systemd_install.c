@@ -150,6 +150,31 @@ static int install_load(struct systemd *systemd, struct install *install, struct
 	return r;
 }
 
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+/* An answer from before counts only for the files that were there then: what was read now may be newer than what the manager has loaded. */
+static void judge_ahead(struct systemd *systemd, const struct install *install)
+{
+	struct stat now;
+	bool same = fstatat(install->directory.fd, install->template_name, &now, AT_SYMLINK_NOFOLLOW) == 0 && same_file(&now, &systemd->template_seen);
+	if (!same || install->drop_in || install->drop_ins.fd >= 0)
+		manager_forget_ahead(&systemd->manager);
+}
+
+void systemd_prepare(struct systemd *systemd, const struct pod_name *name)
+{
+	const char *prefix = systemd->context.plane->prefix;
+	AUTO_PIN struct pin directory = PIN_NONE;
+	char template[POD_FILE_MAX];
+	(void)snprintf(template, sizeof template, "%s@.service", prefix);
+	if (systemd->manager.bus && unit_directory_open(systemd->context.plane, false, &directory, NULL) == 0 &&
+	    fstatat(directory.fd, template, &systemd->template_seen, AT_SYMLINK_NOFOLLOW) == 0)
+		manager_definition_ahead(&systemd->manager, pod_file_unit(prefix, name).text);
+}
+
 int systemd_install(struct systemd *systemd, const struct service_unit *unit, struct err *err)
 {
 	static const struct pod_name any = {"install"};
@@ -162,6 +187,8 @@ int systemd_install(struct systemd *systemd, const struct service_unit *unit, st
 		r = install_render(systemd, &install, &why);
 	if (r == 0)
 		r = install_open(plane, &install, &why);
+	if (r == 0)
+		judge_ahead(systemd, &install);
 	if (r == 0)
 		r = refuse_other_plane(systemd, &install, &why);
 	if (r == 0)

@@ -17,18 +17,30 @@
 #define FIELD(interface, name, kind, type, member) {interface, name, kind, offsetof(type, member), sizeof(((type *)0)->member)}
 #define FIELDS(table) (&(const struct bus_fields){table, sizeof(table) / sizeof *(table)})
 
-#define LISTED_FIELDS 3 /* the first ones, which a row of the list has told */
-static const struct bus_field state_fields[] = {
-	FIELD(UNIT_INTERFACE, "LoadState", BUS_TEXT, struct unit_properties, load_state),
-	FIELD(UNIT_INTERFACE, "ActiveState", BUS_TEXT, struct unit_properties, active_state),
-	FIELD(UNIT_INTERFACE, "SubState", BUS_TEXT, struct unit_properties, sub_state),
-	FIELD(UNIT_INTERFACE, "StateChangeTimestamp", BUS_U64, struct unit_properties, state_change_usec),
-	FIELD(SERVICE_INTERFACE, "ControlGroup", BUS_TEXT, struct unit_properties, control_group),
-	FIELD(SERVICE_INTERFACE, "MainPID", BUS_U32, struct unit_properties, main_pid),
-	FIELD(SERVICE_INTERFACE, "NRestarts", BUS_U32, struct unit_properties, n_restarts),
-	FIELD(SERVICE_INTERFACE, "Result", BUS_TEXT, struct unit_properties, result),
-	FIELD(SERVICE_INTERFACE, "ExecMainStatus", BUS_I32, struct unit_properties, exec_main_status),
-	FIELD(SERVICE_INTERFACE, "ExecMainCode", BUS_I32, struct unit_properties, exec_main_code),
+/* A row of the list tells them. */
+#define ROW_FIELDS FIELD(UNIT_INTERFACE, "LoadState", BUS_TEXT, struct unit_properties, load_state), \
+	FIELD(UNIT_INTERFACE, "ActiveState", BUS_TEXT, struct unit_properties, active_state), \
+	FIELD(UNIT_INTERFACE, "SubState", BUS_TEXT, struct unit_properties, sub_state)
+#define OTHER_FIELDS FIELD(UNIT_INTERFACE, "StateChangeTimestamp", BUS_U64, struct unit_properties, state_change_usec), \
+	FIELD(SERVICE_INTERFACE, "ControlGroup", BUS_TEXT, struct unit_properties, control_group), \
+	FIELD(SERVICE_INTERFACE, "MainPID", BUS_U32, struct unit_properties, main_pid), \
+	FIELD(SERVICE_INTERFACE, "NRestarts", BUS_U32, struct unit_properties, n_restarts), \
+	FIELD(SERVICE_INTERFACE, "Result", BUS_TEXT, struct unit_properties, result), \
+	FIELD(SERVICE_INTERFACE, "ExecMainStatus", BUS_I32, struct unit_properties, exec_main_status), \
+	FIELD(SERVICE_INTERFACE, "ExecMainCode", BUS_I32, struct unit_properties, exec_main_code)
+static const struct bus_field state_fields[] = {ROW_FIELDS, OTHER_FIELDS};
+static const struct bus_field unlisted_fields[] = {OTHER_FIELDS};
+
+/* The manager stamps every change of a unit: what was read between two equal stamps is of one moment. */
+struct stamped {
+	struct unit_properties properties; /* first: the fields are its */
+	uint64_t before, after;
+};
+static const struct bus_field stamped_fields[] = {
+	FIELD(UNIT_INTERFACE, "StateChangeTimestamp", BUS_U64, struct stamped, before),
+	ROW_FIELDS,
+	OTHER_FIELDS,
+	FIELD(UNIT_INTERFACE, "StateChangeTimestamp", BUS_U64, struct stamped, after),
 };
 
 static const struct bus_field definition_fields[] = {
@@ -57,26 +69,56 @@ int manager_open(struct manager *m, bool crowd, struct err *err)
 
 void manager_close(struct manager *m)
 {
+	manager_forget_ahead(m);
 	bus_close(&m->bus);
 	*m = (struct manager){0};
+}
+
+/* One answer with everything makes the manager look through all directories of unit files (UnitFileState), 1,500 system calls in version 252. So
+ * that is asked only when the unit changed under the small questions. */
+static int state_read(struct manager *m, const char *unit, struct unit_properties *ret_properties, struct err *err)
+{
+	struct stamped stamped = {0};
+	int r = bus_gather(m->bus, &(struct bus_subject){unit, &stamped}, 1, FIELDS(stamped_fields), err);
+	if (r == 0 && (stamped.before != stamped.after || !*stamped.properties.active_state)) {
+		stamped = (struct stamped){0};
+		r = bus_properties(m->bus, unit, FIELDS(state_fields), &stamped.properties, err);
+	}
+	if (r == 0)
+		*ret_properties = stamped.properties;
+	return r;
 }
 
 int manager_query(struct manager *m, const char *unit, struct unit_properties *ret_properties, struct err *err)
 {
 	/* Asked first, as a property of a unit that is not loaded would load it. */
 	int r = bus_call(m->bus, &(struct bus_method){.member = "GetUnit", .words = {unit}}, NULL, 0, err);
-	struct unit_properties properties = {0};
-	if (r == 0)
-		r = bus_properties(m->bus, unit, FIELDS(state_fields), &properties, err);
-	if (r == 0)
-		*ret_properties = properties;
-	return r;
+	return r < 0 ? r : state_read(m, unit, ret_properties, err);
 }
 
 int manager_definition(struct manager *m, const char *unit, struct unit_definition *ret_definition, struct err *err)
 {
+	int r = -ENOENT;
+	memset(ret_definition, 0, sizeof *ret_definition);
+	if (m->ahead && strcmp(m->ahead_of, unit) == 0)
+		r = bus_properties_read(m->bus, m->ahead, unit, FIELDS(definition_fields), ret_definition, NULL);
+	manager_forget_ahead(m);
+	if (r == 0)
+		return 0;
 	memset(ret_definition, 0, sizeof *ret_definition);
 	return bus_properties(m->bus, unit, FIELDS(definition_fields), ret_definition, err);
+}
+
+void manager_definition_ahead(struct manager *m, const char *unit)
+{
+	manager_forget_ahead(m);
+	(void)snprintf(m->ahead_of, sizeof m->ahead_of, "%s", unit);
+	(void)bus_properties_ask(m->bus, unit, &m->ahead, NULL);
+}
+
+void manager_forget_ahead(struct manager *m)
+{
+	bus_answer_free(&m->ahead);
 }
 
 void unit_entries_free(struct unit_entries *entries)
@@ -118,8 +160,7 @@ int manager_list(struct manager *m, const char *pattern, struct unit_entries *re
 	for (size_t i = 0; i < entries.n; i++)
 		if (strcmp(entries.v[i].properties.active_state, "inactive") != 0)
 			subjects[count++] = (struct bus_subject){entries.v[i].unit, &entries.v[i].properties};
-	const struct bus_fields *all = FIELDS(state_fields);
-	r = bus_gather(m->bus, subjects, count, &(struct bus_fields){all->v + LISTED_FIELDS, all->n - LISTED_FIELDS}, err);
+	r = bus_gather(m->bus, subjects, count, FIELDS(unlisted_fields), err);
 	if (r < 0)
 		return r;
 	*ret_entries = entries;
@@ -168,25 +209,26 @@ int manager_await_job(struct manager *m, const char *unit, struct deadline until
 	return 0;
 }
 
-static int job_run(struct manager *m, const char *member, const char *unit, struct deadline until, struct err *err)
+static int job_ask(struct manager *m, const char *member, const char *unit, struct err *err)
 {
 	/* Before the call, or a quick job's end would be missed. */
 	int r = listen_to(m, unit, err);
 	if (r < 0)
 		return r;
 	m->job_done = false;
-	r = bus_call(m->bus, &(struct bus_method){.member = member, .words = {unit, "replace"}}, m->job, sizeof m->job, err);
-	return r < 0 ? r : manager_await_job(m, unit, until, err);
+	m->job[0] = '\0';
+	return bus_call(m->bus, &(struct bus_method){.member = member, .words = {unit, "replace"}}, m->job, sizeof m->job, err);
 }
 
-int manager_start(struct manager *m, const char *unit, struct deadline until, struct err *err)
+int manager_start(struct manager *m, const char *unit, struct err *err)
 {
-	return job_run(m, "StartUnit", unit, until, err);
+	return job_ask(m, "StartUnit", unit, err);
 }
 
 int manager_stop(struct manager *m, const char *unit, struct deadline until, struct err *err)
 {
-	return job_run(m, "StopUnit", unit, until, err);
+	int r = job_ask(m, "StopUnit", unit, err);
+	return r < 0 ? r : manager_await_job(m, unit, until, err);
 }
 
 static int transient_once(struct manager *m, const struct bus_transient *transient, struct deadline until, struct err *err)
@@ -195,6 +237,7 @@ static int transient_once(struct manager *m, const struct bus_transient *transie
 	if (r < 0)
 		return r;
 	m->job_done = false;
+	m->job[0] = '\0';
 	r = bus_start_transient(m->bus, transient, m->job, sizeof m->job, err);
 	return r < 0 ? r : manager_await_job(m, transient->unit, until, err);
 }
@@ -230,16 +273,35 @@ int manager_reset_failed(struct manager *m, const char *unit, struct err *err)
 
 int manager_reload(struct manager *m, struct err *err)
 {
+	manager_forget_ahead(m);
 	return bus_call(m->bus, &(struct bus_method){.member = "Reload", .timeout_ms = RELOAD_MS}, NULL, 0, err);
 }
 
 int manager_watch(struct manager *m, const char *unit, struct err *err)
 {
-	if (strcmp(m->watched, unit) != 0)
-		m->end = (struct bus_end){0};
+	if (strcmp(m->watched, unit) == 0)
+		return 0;
+	int r = listen_to(m, unit, err);
+	if (r < 0)
+		return r;
 	(void)snprintf(m->watched, sizeof m->watched, "%s", unit);
+	m->end = (struct bus_end){0};
 	m->changed = false;
-	return listen_to(m, unit, err);
+	m->follows = false;
+	return 0;
+}
+
+void manager_changes_from_here(struct manager *m, const char *unit)
+{
+	if (strcmp(m->watched, unit) != 0)
+		return;
+	m->changed = false;
+	m->follows = true;
+}
+
+bool manager_follows(const struct manager *m, const char *unit)
+{
+	return m->follows && strcmp(m->watched, unit) == 0;
 }
 
 struct bus_end manager_end(struct manager *m, const char *unit)
@@ -257,9 +319,8 @@ int manager_await_change(struct manager *m, struct deadline until, struct err *e
 	while (!m->changed) {
 		int r = bus_process(m->bus, until, err);
 		if (r <= 0)
-			return r;
+			return r == -EINTR ? 0 : r;
 	}
-	m->changed = false;
 	return 1;
 }
 

@@ -41,7 +41,7 @@ function function_of(line)
 }
 
 BEGIN {
-	split("spawn.h service.h process.h records.h logfile.h command.h sandbox.h dialogue.h library.h life.h watch.h", words, " ")
+	split("spawn.h service.h process.h records.h logfile.h command.h sandbox.h dialogue.h library.h life.h watch.h interrupt.h", words, " ")
 	for (i in words)
 		shared["pod/system/" words[i]] = 1
 	part_of["keeper"] = "embedded"

@@ -3,7 +3,9 @@
 import fcntl
 import os
 import signal
+import socket
 import subprocess
+import sys
 import time
 import unittest
 
@@ -52,6 +54,29 @@ class Interrupt(BehindTest):
             if out:
                 self.down("one", flags=("--stop-secs", "1"))
             self.assert_no_residue()
+
+    @unittest.skipUnless(sys.platform == "linux", "systemd is of Linux")
+    def test_a_manager_that_does_not_answer_holds_no_signal_up(self):
+        runtime = os.path.join(self.dir, "runtime")
+        os.makedirs(os.path.join(runtime, "systemd"))
+        with socket.socket(socket.AF_UNIX) as manager:
+            manager.bind(os.path.join(runtime, "systemd", "private"))
+            manager.listen()
+            manager.settimeout(60)
+            process = self.start("up", "one", "--", *SERVE, env={"XDG_RUNTIME_DIR": runtime, "KIROCREW_POD_BACKEND": "systemd"})
+            self.addCleanup(lambda: (process.kill(), process.communicate()) if process.poll() is None else None)
+            peer = manager.accept()[0]
+            with peer:
+                peer.settimeout(60)
+                self.assertIn(b"BEGIN", peer.recv(4096))
+                peer.sendall(b"DATA\r\nOK " + 32 * b"1" + b"\r\nAGREE_UNIX_FD\r\n")
+                self.assertIn(b"Version", peer.recv(4096))
+                with open(f"/proc/{process.pid}/status") as status:
+                    blocked = int(next(line for line in status if line.startswith("SigBlk:")).split()[1], 16)
+                self.assertFalse(blocked & 1 << signal.SIGTERM - 1)
+                process.send_signal(signal.SIGTERM)
+                self.ended(process, -signal.SIGTERM)
+        self.assertEqual(self.ls(), {})
 
     def test_a_shell_that_waits_for_it_sees_the_status_of_a_signal(self):
         script = '"$@" & sleep 0; up=$!; while ! "$0" ls --state starting | grep -q one; do sleep 0.1; done; kill -TERM $up; wait $up'

@@ -100,6 +100,7 @@ void pod_up(const char *name)
 	struct service_unit unit = {.name = &parsed, .spec = &fixture.spec, .stop_secs = 15};
 	MUST(fixture.service->ops->install(fixture.service, &unit, &err));
 	MUST(fixture.service->ops->start(fixture.service, &unit, deadline_in_ms(20000), &err));
+	MUST(fixture.service->ops->started(fixture.service, &unit, deadline_in_ms(20000), &err));
 }
 
 void starts_await(const char *name, unsigned count)

@@ -223,6 +223,19 @@ static void X26_foreign_drop_ins_that_matter_are_named(void **unused)
 	MUST(fixture.service->ops->forget(fixture.service, &name, &err));
 }
 
+static void X26_what_was_told_ahead_counts_for_the_files_of_then(void **unused)
+{
+	(void)unused;
+	struct pod_name name = pod("ahead");
+	MUST(INSTALL("ahead"));
+	fixture.service->ops->prepare(fixture.service, &name);
+	MUST(INSTALL("ahead"));
+	fixture.service->ops->prepare(fixture.service, &name);
+	drop_in("ahead", "99-evil.conf", "[Service]\nRestart=always\n");
+	REFUSED(INSTALL("ahead"), REFUSAL_BAD_CONFIG, "Restart= is overridden by");
+	MUST(fixture.service->ops->forget(fixture.service, &name, &err));
+}
+
 static void X07_links_in_place_of_unit_directories_are_refused(void **unused)
 {
 	(void)unused;
@@ -323,6 +336,7 @@ int main(void)
 		cmocka_unit_test_teardown(the_bus_alone_is_enough, restore),
 		cmocka_unit_test(X26_a_masked_unit_stays_masked),
 		cmocka_unit_test(X26_foreign_drop_ins_that_matter_are_named),
+		cmocka_unit_test(X26_what_was_told_ahead_counts_for_the_files_of_then),
 		cmocka_unit_test(X07_links_in_place_of_unit_directories_are_refused),
 		cmocka_unit_test(a_template_of_another_plane_in_use_is_refused),
 		cmocka_unit_test(what_systemd_cannot_load_is_not_left_as_loaded),
