@@ -26,7 +26,7 @@ def make_pods(here, count):
     for number in range(count):
         os.makedirs(f"{here.env['KIROCREW_POD_ROOT']}/p{number}/os-home", mode=0o700)
         with open(f"{here.env['KIROCREW_POD_ENV_DIR']}/p{number}.env", "w") as record:
-            record.write(f"PORT='{46001 + number % 9000}'\nPORT_AUTO='{46001 + number % 9000}'\nEXEC='[\"/bin/sleep\",\"1000\"]'\n")
+            record.write(f"PORT='{20001 + number % 9000}'\nPORT_AUTO='{20001 + number % 9000}'\nEXEC='[\"/bin/sleep\",\"1000\"]'\n")
 
 
 def remove_pods(here, count):
