@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,9 +65,15 @@ static void *noting_malloc(size_t size)
 
 /* Out of memory, jansson's lexer drops a byte and goes on or calls the text malformed, its deep copy leaves members out and its writer
  * leaves bytes out: only the allocator knows. */
-static void watch_memory(void)
+static void set_allocator(void)
 {
 	json_set_alloc_funcs(noting_malloc, free);
+}
+
+static void watch_memory(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	(void)pthread_once(&once, set_allocator);
 	starved = false;
 }
 
