@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <jansson.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,15 +64,13 @@ static void *noting_malloc(size_t size)
 
 /* Out of memory, jansson's lexer drops a byte and goes on or calls the text malformed, its deep copy leaves members out and its writer
  * leaves bytes out: only the allocator knows. */
-static void set_allocator(void)
+__attribute__((constructor)) static void set_allocator(void)
 {
-	json_set_alloc_funcs(noting_malloc, free);
+	json_set_alloc_funcs(noting_malloc, free); /* for all threads, and before there is a second one */
 }
 
 static void watch_memory(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	(void)pthread_once(&once, set_allocator);
 	starved = false;
 }
 

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static int root, pods_dir;
 static char records[MOST][80], keepers[MOST][80], homes[MOST][80];
 static int ports[MOST]; /* by record; 0: its pod is not said to be one of this backend */
 static size_t record_count, keeper_count, home_count;
-static atomic_size_t next;
+static atomic_size_t taken;
 
 static void fail(const char *what)
 {
@@ -90,7 +91,7 @@ static void look_at_home(size_t i)
 static void *look_at_files(void *unused)
 {
 	size_t from, all = record_count > home_count ? record_count : home_count;
-	while ((from = atomic_fetch_add(&next, 8)) < all)
+	while ((from = atomic_fetch_add(&taken, 8)) < all)
 		for (size_t i = from; i < from + 8; i++) {
 			if (i < record_count)
 				read_record(i);
