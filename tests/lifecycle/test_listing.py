@@ -112,6 +112,8 @@ class Listing(PlaneTest):
 class Crowd(PlaneTest):
     """So many pods that two threads look at them."""
 
+    AT_REST = "orphan" if BACKEND == "embedded" else "stopped"  # the template of systemd's units is everybody's
+
     def write(self, name, text):
         with open(os.path.join(self.pods_dir, name), "w") as out:
             out.write(text)
@@ -151,7 +153,8 @@ class Crowd(PlaneTest):
         states = {pod["name"]: pod["state"] for pod in listed}
         self.assertEqual({states["runs"], states["quiet"]}, {"up"})
         self.assertEqual((states["noted"], states["begun"], states["gone"]), ("refused", "unfinished", "unfinished"))
-        self.assertEqual({states[name] for name in ("bad-port", "bad-exec", "linked", "fifo", "only-home", "rest79")}, {"orphan"})
+        self.assertEqual({states[name] for name in ("bad-port", "bad-exec", "linked", "fifo", "only-home")}, {"orphan"})
+        self.assertEqual({states[f"rest{number}"] for number in range(80)}, {self.AT_REST})
 
     def test_who_does_not_answer_changes_nothing_for_the_others(self):
         pids = {name: self.up(name, *SERVE, flags=("--health", "http"))["pid"] for name in ("a", "b", "silent1", "silent2")}
@@ -169,7 +172,7 @@ class Crowd(PlaneTest):
         for name in keepers:
             self.assertEqual((pods[name]["state"], pods[name]["health"]), ("failed", "-"))
             self.assertIn("its unit could not be asked", pods[name]["reason"])
-        self.assertEqual({pods[f"rest{number}"]["state"] for number in range(40)}, {"orphan"})
+        self.assertEqual({pods[f"rest{number}"]["state"] for number in range(40)}, {self.AT_REST})
 
 
 if __name__ == "__main__":
