@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "fsops/cleanup.h"
+#include "fsops/crew.h"
 #include "pod/model/environment.h"
 #include "pod/system/home_look.h"
 #include "pod/system/life.h"
@@ -38,8 +39,7 @@ static int look_record(struct session *session, unsigned traces, struct pod_fact
 {
 	AUTO_RECORD struct record record = {0};
 	struct err why = {0};
-	bool listed = traces & TRACE_LISTED;
-	int r = session->pods_dir.fd < 0 ? -ENOENT : (listed ? record_load_listed : record_load)(&session->pods_dir, &facts->name, &record, &why);
+	int r = session->pods_dir.fd < 0 ? -ENOENT : record_load_listed(&session->pods_dir, &facts->name, traces & TRACE_LISTED, &record, &why);
 	if (r == 0)
 		r = spec_from_record(&record, &facts->spec, &why);
 	facts->record_kind = r == 0 ? RECORD_GOOD : r == -ENOENT ? RECORD_ABSENT : RECORD_BAD;
@@ -176,19 +176,35 @@ static bool runs(const struct pod_facts *facts)
 	return facts->unit.active == UNIT_ACTIVE;
 }
 
+struct port_look {
+	struct session *session;
+	struct sights *sights;
+	const struct listeners *listeners;
+	struct look_options options;
+};
+
+static int look_port(void *context, size_t i, struct err *err)
+{
+	const struct port_look *look = context;
+	struct pod_facts *facts = &look->sights->v[i].facts;
+	if (runs(facts) && facts->spec.health.kind != HEALTH_NONE)
+		return listener_of(look->listeners, facts->port, &facts->unit.group, &facts->listener, err);
+	if (!runs(facts))
+		look_holders(look->session, look->listeners, look->options, facts);
+	return 0;
+}
+
 /* Listeners are read once for all. Of a single pod those on its port are enough. */
 static int look_ports(struct session *session, struct sights *sights, struct look_options options, struct err *err)
 {
 	AUTO_LISTENERS struct listeners *listeners = NULL;
+	struct crew crew;
 	int r = sights->n ? listeners_read(sights->n == 1 ? sights->v->facts.port : 0, &listeners, err) : 0;
-	for (size_t i = 0; r == 0 && i < sights->n; i++) {
-		struct pod_facts *facts = &sights->v[i].facts;
-		if (!runs(facts))
-			look_holders(session, listeners, options, facts);
-		else if (facts->spec.health.kind != HEALTH_NONE)
-			r = listener_of(listeners, facts->port, &facts->unit.group, &facts->listener, err);
-	}
-	return r;
+	if (r < 0)
+		return r;
+	struct port_look look = {.session = session, .sights = sights, .listeners = listeners, .options = options};
+	crew_begin(&crew, sights->n, look_port, &look);
+	return crew_end(&crew, err);
 }
 
 static bool worth_asking(const struct pod_facts *facts)
@@ -274,6 +290,11 @@ static enum backend real_backend(struct session *session, enum backend backend, 
 	return session_service(session, backend, &service, err) < 0 ? BACKEND_NULL : service_backend(service);
 }
 
+static int compare_units(const void *a, const void *b)
+{
+	return strcmp(((const struct service_listed *)a)->name.text, ((const struct service_listed *)b)->name.text);
+}
+
 static void ask_backend(struct session *session, enum backend backend, struct plane_units *units)
 {
 	if (units->asked[backend])
@@ -281,30 +302,16 @@ static void ask_backend(struct session *session, enum backend backend, struct pl
 	units->asked[backend] = true;
 	struct service *service = NULL;
 	struct err *failed = &units->failed[backend];
+	struct service_listing *listing = &units->of[backend];
 	if (session_service(session, backend, &service, failed) == 0)
-		(void)service->ops->list(service, &units->of[backend], failed);
+		(void)service->ops->list(service, listing, failed);
+	if (listing->count)
+		qsort(listing->units, listing->count, sizeof *listing->units, compare_units);
 }
 
 static int by_unit_name(const void *key, const void *unit)
 {
 	return strcmp(key, ((const struct service_listed *)unit)->name.text);
-}
-
-static int compare_units(const void *a, const void *b)
-{
-	return strcmp(((const struct service_listed *)a)->name.text, ((const struct service_listed *)b)->name.text);
-}
-
-static int join_listing(struct plane_entries *entries, struct service_listing *listing, struct err *err)
-{
-	if (listing->count)
-		qsort(listing->units, listing->count, sizeof *listing->units, compare_units);
-	for (size_t i = 0; i < listing->count; i++) {
-		int r = plane_entries_add(entries, &listing->units[i].name, TRACE_UNIT, err);
-		if (r < 0)
-			return r;
-	}
-	return 0;
 }
 
 static void take_unit(const struct plane_units *units, enum backend backend, struct pod_facts *facts)
@@ -319,28 +326,123 @@ static void take_unit(const struct plane_units *units, enum backend backend, str
 	facts->unit = found ? found->state : (struct unit_state){.active = listing->defined ? UNIT_INACTIVE : UNIT_ABSENT};
 }
 
-static int look_entry(struct session *session, const struct plane_entry *entry, struct plane_units *units, enum backend usual,
-		      struct sight *sight, struct err *err)
+/* What is on disk, of all of them. */
+struct disk_look {
+	struct session *session;
+	const struct plane_entry *entries;
+	struct sight *sights;
+};
+
+static int look_entry(void *context, size_t i, struct err *err)
 {
-	struct pod_facts *facts = &sight->facts;
-	facts->name = entry->name;
-	int r = look_disk(session, entry->traces, facts, err);
-	if (r < 0)
-		return r;
-	enum backend backend = facts->spec.backend != BACKEND_AUTO     ? facts->spec.backend
-			       : (entry->traces & TRACE_SOCKET) ? BACKEND_EMBEDDED
-								     : usual;
+	const struct disk_look *look = context;
+	look->sights[i].facts.name = look->entries[i].name;
+	return look_disk(look->session, look->entries[i].traces, &look->sights[i].facts, err);
+}
+
+static int join_unit(struct session *session, unsigned traces, struct plane_units *units, enum backend usual, struct pod_facts *facts, struct err *err)
+{
+	enum backend backend = facts->spec.backend != BACKEND_AUTO ? facts->spec.backend
+			       : (traces & TRACE_SOCKET)	    ? BACKEND_EMBEDDED
+								    : usual;
 	ask_backend(session, backend, units);
 	take_unit(units, backend, facts);
 	return session_check_root(session, facts->spec.root_identity, err);
 }
 
-static int take_strangers(struct plane_entries *entries, struct sights *sights)
+static int by_entry_name(const void *key, const void *entry)
+{
+	return strcmp(key, ((const struct plane_entry *)entry)->name.text);
+}
+
+/* Units of which there is nothing on disk follow the others. */
+static int add_units(struct plane_entries *entries, const struct service_listing *listing, struct err *err)
+{
+	size_t scanned = entries->n;
+	for (size_t i = 0; i < listing->count; i++) {
+		const struct pod_name *name = &listing->units[i].name;
+		bool there = scanned && bsearch(name->text, entries->v, scanned, sizeof *entries->v, by_entry_name);
+		int r = there ? 0 : plane_entries_add(entries, name, TRACE_UNIT, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int look_added(struct session *session, const struct plane_entries *entries, struct sights *sights, struct err *err)
+{
+	struct sight *grown = entries->n > sights->n ? realloc(sights->v, entries->n * sizeof *grown) : sights->v;
+	if (!grown)
+		return err_code(err, -ENOMEM, "look", NULL);
+	sights->v = grown;
+	int r = 0;
+	while (r == 0 && sights->n < entries->n) {
+		struct disk_look look = {.session = session, .entries = entries->v, .sights = sights->v};
+		sights->v[sights->n++] = (struct sight){0};
+		r = look_entry(&look, sights->n - 1, err);
+	}
+	return r;
+}
+
+/* A backend that is asked answers while the disk is looked at: its keepers are other processes. */
+static int look_entries(struct session *session, struct plane_entries *entries, struct plane_units *units, enum backend *ret_usual,
+			struct sights *sights, struct err *err)
+{
+	struct err none = {0};
+	struct crew crew;
+	sights->v = calloc(entries->n + 1, sizeof *sights->v);
+	if (!sights->v)
+		return err_code(err, -ENOMEM, "look", NULL);
+	sights->n = entries->n;
+	struct disk_look look = {.session = session, .entries = entries->v, .sights = sights->v};
+	crew_begin(&crew, entries->n, look_entry, &look);
+	enum backend usual = real_backend(session, BACKEND_AUTO, &none);
+	ask_backend(session, usual, units);
+	if (none.code) /* that no manager can be reached does not say that it has no unit */
+		units->failed[usual] = none;
+	int r = crew_end(&crew, err);
+	if (r == 0)
+		r = add_units(entries, &units->of[usual], err);
+	if (r == 0)
+		r = look_added(session, entries, sights, err);
+	*ret_usual = usual;
+	return r;
+}
+
+static int join_units(struct session *session, const struct plane_entries *entries, struct plane_units *units, enum backend usual, struct sights *sights,
+		      struct err *err)
+{
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < sights->n; i++)
+		r = join_unit(session, entries->v[i].traces, units, usual, &sights->v[i].facts, err);
+	return r;
+}
+
+static int compare_sights(const void *a, const void *b)
+{
+	return strcmp(((const struct sight *)a)->facts.name.text, ((const struct sight *)b)->facts.name.text);
+}
+
+/* Only the pods, by name. */
+static void drop_others(struct sights *sights, bool sorted)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < sights->n; i++) {
+		if (!pod_exists(&sights->v[i].facts))
+			sight_free(&sights->v[i]);
+		else if (kept++ != i)
+			sights->v[kept - 1] = sights->v[i];
+	}
+	sights->n = kept;
+	if (!sorted && kept)
+		qsort(sights->v, kept, sizeof *sights->v, compare_sights);
+}
+
+static void take_strangers(struct plane_entries *entries, struct sights *sights)
 {
 	sights->strangers = TAKE_PTR(entries->strangers);
 	sights->stranger_count = entries->stranger_count;
 	entries->stranger_count = 0;
-	return 0;
 }
 
 int look_all(struct session *session, struct look_options options, struct sights *ret_sights, struct err *err)
@@ -348,36 +450,20 @@ int look_all(struct session *session, struct look_options options, struct sights
 	AUTO_ENTRIES struct plane_entries entries = {0};
 	__attribute__((cleanup(cleanup_units))) struct plane_units units = {0};
 	AUTO_SIGHTS struct sights sights = {0};
+	enum backend usual = BACKEND_NULL;
 	int r = plane_scan(&session->root, &session->pods_dir, session->around.plane.prefix, &entries, err);
-	if (r < 0)
-		return r;
-	struct err none = {0};
-	enum backend usual = real_backend(session, BACKEND_AUTO, &none);
-	ask_backend(session, usual, &units);
-	if (none.code) /* that no manager can be reached does not say that it has no unit */
-		units.failed[usual] = none;
-	r = join_listing(&entries, &units.of[usual], err);
-	if (r < 0)
-		return r;
-	plane_entries_sort(&entries);
-	sights.v = calloc(entries.n + 1, sizeof *sights.v);
-	if (!sights.v)
-		return err_code(err, -ENOMEM, "look", NULL);
-	for (size_t i = 0; r == 0 && i < entries.n; i++) {
-		struct sight *sight = &sights.v[sights.n++];
-		r = look_entry(session, &entries.v[i], &units, usual, sight, err);
-		if (r == 0 && !pod_exists(&sight->facts)) {
-			sight_free(sight);
-			*sight = (struct sight){0};
-			sights.n--;
-		}
-	}
+	size_t scanned = entries.n;
 	if (r == 0)
-		r = look_rest(session, &sights, options, err);
+		r = look_entries(session, &entries, &units, &usual, &sights, err);
 	if (r == 0)
-		r = take_strangers(&entries, &sights);
+		r = join_units(session, &entries, &units, usual, &sights, err);
 	if (r < 0)
 		return r;
+	drop_others(&sights, entries.n == scanned);
+	r = look_rest(session, &sights, options, err);
+	if (r < 0)
+		return r;
+	take_strangers(&entries, &sights);
 	*ret_sights = sights;
 	sights = (struct sights){0};
 	return 0;

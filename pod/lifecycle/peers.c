@@ -9,8 +9,7 @@ static int look(struct session *session, const struct plane_entry *peer, struct 
 {
 	AUTO_RECORD struct record record = {0};
 	int port = 0;
-	bool listed = peer->traces & TRACE_LISTED;
-	if ((listed ? record_load_listed : record_load)(&session->pods_dir, &peer->name, &record, NULL) < 0)
+	if (record_load_listed(&session->pods_dir, &peer->name, peer->traces & TRACE_LISTED, &record, NULL) < 0)
 		return 0;
 	const char *root = record_get(&record, "ROOT_ID"), *text = record_get(&record, "PORT");
 	if (text && port_parse(text, &port, NULL) == 0)

@@ -95,6 +95,19 @@ static void describe_end(const struct unit_state *unit, char *out, size_t size)
 	(void)snprintf(out, size, "%s", *unit->detail ? unit->detail : "the unit failed");
 }
 
+static enum pod_state say_end(const struct pod_facts *facts, const struct reason *reason, enum pod_state state)
+{
+	describe_end(&facts->unit, reason->out, reason->size);
+	return state;
+}
+
+static enum pod_state restarting(const struct pod_facts *facts, const struct reason *reason)
+{
+	char end[200];
+	describe_end(&facts->unit, end, sizeof end);
+	return say(reason, POD_RESTARTING, "%s; it is started again", end);
+}
+
 static bool ended_terminally(const struct unit_state *unit)
 {
 	return unit->end == UNIT_END_EXITED && exit_status_terminal(unit->status);
@@ -143,8 +156,6 @@ static enum pod_state orphan(const struct pod_facts *facts, const struct reason 
 /* No process of a unit: what is left of the pod on disk. */
 static enum pod_state dead(const struct pod_facts *facts, const struct reason *reason)
 {
-	char end[200];
-	describe_end(&facts->unit, end, sizeof end);
 	if (facts->note)
 		return say(reason, POD_REFUSED, "%s", *facts->note->sentence ? facts->note->sentence : "refused; the note is empty");
 	if (facts->unit.active != UNIT_ABSENT && ended_terminally(&facts->unit))
@@ -152,7 +163,7 @@ static enum pod_state dead(const struct pod_facts *facts, const struct reason *r
 	if (facts->held_by)
 		return say(reason, POD_FOREIGN, "pid %d holds the home without a unit", (int)facts->held_by);
 	if (facts->unit.active == UNIT_FAILED)
-		return say(reason, POD_FAILED, "%s", end);
+		return say_end(facts, reason, POD_FAILED);
 	if (facts->record_kind == RECORD_BAD)
 		return orphan(facts, reason, facts->record_error);
 	if (pod_is_stranger(facts))
@@ -163,7 +174,7 @@ static enum pod_state dead(const struct pod_facts *facts, const struct reason *r
 		return say(reason, POD_ORPHAN, "what stands at its home is not a directory of ours");
 	if (facts->unit.active == UNIT_INACTIVE && facts->record_kind == RECORD_GOOD) {
 		bool ended = facts->unit.end == UNIT_END_EXITED || facts->unit.end == UNIT_END_SIGNALED;
-		return say(reason, POD_STOPPED, "%s", ended ? end : "");
+		return ended ? say_end(facts, reason, POD_STOPPED) : say(reason, POD_STOPPED, "%s", "");
 	}
 	return orphan(facts, reason, facts->home == HOME_ABSENT ? "no unit and no home" : "no unit");
 }
@@ -171,8 +182,6 @@ static enum pod_state dead(const struct pod_facts *facts, const struct reason *r
 static enum pod_state decide(const struct pod_facts *facts, char *out, size_t size)
 {
 	struct reason reason = {out, size};
-	char end[200];
-	describe_end(&facts->unit, end, sizeof end);
 	switch (facts->unit.active) {
 	case UNIT_ACTIVE:
 		return running(facts, &reason);
@@ -181,7 +190,7 @@ static enum pod_state decide(const struct pod_facts *facts, char *out, size_t si
 	case UNIT_STOPPING:
 		return say(&reason, POD_STOPPED, "it is being stopped");
 	case UNIT_RESTARTING:
-		return say(&reason, POD_RESTARTING, "%s; it is started again", end);
+		return restarting(facts, &reason);
 	case UNIT_UNKNOWN:
 		return say(&reason, POD_FAILED, "its unit could not be asked: %s", *facts->unit.detail ? facts->unit.detail : "no answer");
 	case UNIT_ABSENT:

@@ -64,9 +64,13 @@ static void *noting_malloc(size_t size)
 
 /* Out of memory, jansson's lexer drops a byte and goes on or calls the text malformed, its deep copy leaves members out and its writer
  * leaves bytes out: only the allocator knows. */
+__attribute__((constructor)) static void set_allocator(void)
+{
+	json_set_alloc_funcs(noting_malloc, free); /* for all threads, and before there is a second one */
+}
+
 static void watch_memory(void)
 {
-	json_set_alloc_funcs(noting_malloc, free);
 	starved = false;
 }
 

@@ -9,24 +9,30 @@
 #define CELL_BYTES_MAX 8192
 #define LAST_LEAST 12 /* the last column is not made narrower to save another */
 
-static size_t escaped_length(const char *text)
+struct cell {
+	size_t len, escaped; /* the same: nothing in it needs an escape */
+};
+
+static struct cell measure(const char *text)
 {
 	char safe[CELL_BYTES_MAX];
 	size_t len = strlen(text);
-	return len < sizeof safe && text_plain_run(text, len) == len ? len : text_escape(text, len, safe, sizeof safe);
+	bool plain = len < sizeof safe && text_plain_run(text, len) == len;
+	return (struct cell){len, plain ? len : text_escape(text, len, safe, sizeof safe)};
 }
 
 static int row_fill(struct table_row *row, const char *const *texts, size_t n)
 {
-	size_t lengths[TABLE_COLUMNS_MAX], total = 0;
+	struct cell cells[TABLE_COLUMNS_MAX];
+	size_t total = 0;
 	for (size_t i = 0; i < n; i++)
-		total += (lengths[i] = escaped_length(texts[i])) + 1;
+		total += (cells[i] = measure(texts[i])).escaped + 1;
 	char *at = malloc(total);
 	if (!at)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; at += lengths[i++] + 1) {
+	for (size_t i = 0; i < n; at += cells[i++].escaped + 1) {
 		row->cells[i] = at;
-		(void)text_escape(texts[i], strlen(texts[i]), at, lengths[i] + 1);
+		(void)text_escape(texts[i], cells[i].len, at, cells[i].escaped + 1);
 	}
 	return 0;
 }

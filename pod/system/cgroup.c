@@ -67,117 +67,131 @@ static int add_children(DIR *directory, const char *path, struct names *names)
 	return r == -ENOENT || r == -ENODEV ? 0 : r;
 }
 
-/* kernfs counts subdirectories in the link count; to list the control files of every leaf would cost the most of a look. */
-static bool has_children(int fd)
+static int add_id(struct cgroup_view *view, uint64_t id)
 {
-	struct stat st;
-	return fstat(fd, &st) < 0 || st.st_nlink != 2;
+	uint64_t *grown = realloc(view->ids, (view->id_count + 1) * sizeof *grown);
+	if (!grown)
+		return -ENOMEM;
+	view->ids = grown;
+	view->ids[view->id_count++] = id;
+	return 0;
 }
 
-/* Visits one cgroup of the tree; its children are queued. One that was removed meanwhile has no members. */
-static int walk_step(int top, const char *path, struct names *names, int (*visit)(int fd, void *found), void *found)
+static int add_pids(struct cgroup_view *view, char *text)
 {
-	int fd = openat(top, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT || errno == ENODEV ? 0 : -errno;
-	int r = visit(fd, found);
-	DIR *directory = r == 0 && has_children(fd) ? fdopendir(fd) : NULL;
-	if (directory)
-		r = add_children(directory, path, names);
-	else if (r == 0 && has_children(fd))
-		r = -ENOMEM;
-	if (directory)
-		(void)closedir(directory);
-	else
-		close_quietly(fd);
-	return r == -ENOENT || r == -ENODEV ? 0 : r;
+	size_t lines = 0;
+	for (const char *c = text; *c; c++)
+		lines += *c == '\n';
+	pid_t *grown = lines ? realloc(view->pids, (view->pid_count + lines) * sizeof *grown) : NULL;
+	if (!grown)
+		return lines ? -ENOMEM : 0;
+	view->pids = grown;
+	for (char *line; (line = strsep(&text, "\n")) && *line;)
+		view->pids[view->pid_count++] = (pid_t)strtol(line, NULL, 10);
+	return 0;
 }
 
-static int walk(int top, int (*visit)(int fd, void *found), void *found)
+static int read_members(int fd, struct cgroup_view *view)
 {
-	CLEANUP(names_free) struct names names = {0};
-	int r = names_add(&names, ".", ".");
-	for (size_t i = 0; r == 0 && i < names.n; i++)
-		r = walk_step(top, names.v[i], &names, visit, found);
+	AUTO_FREE char *text = NULL;
+	size_t len;
+	int r = process_file(fd, "cgroup.procs", CGROUP_FILE_MAX, &text, &len);
+	if (r == 0)
+		return add_pids(view, text);
+	if (r == -ENOMEM || r == -ENOENT || r == -ENODEV)
+		return r;
+	if (r != -EOPNOTSUPP) /* a threaded cgroup: its processes are listed by the domain above */
+		view->closed = r;
+	return 0;
+}
+
+static int list_children(int fd, const char *path, struct names *names)
+{
+	int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory = again < 0 ? NULL : fdopendir(again);
+	if (!directory) {
+		int code = -errno;
+		close_quietly(again);
+		return code;
+	}
+	int r = add_children(directory, path, names);
+	(void)closedir(directory);
 	return r;
 }
 
-struct pids {
-	pid_t *v;
-	size_t n;
-};
-static int visit_pids(int fd, void *found)
+/* With 64-bit inode numbers, which kernfs has on 64-bit kernels, the inode is the id. The link count counts subdirectories: to list the control files of
+ * every leaf would cost the most of a look. It is read after the members, none of which can have gone into one that is not counted. */
+static int view_one(int fd, const char *path, struct names *names, struct cgroup_view *view)
 {
-	struct pids *pids = found;
-	AUTO_FREE char *text = NULL;
-	size_t len, lines = 0;
-	int r = process_file(fd, "cgroup.procs", CGROUP_FILE_MAX, &text, &len);
-	if (r == -EOPNOTSUPP) /* a threaded cgroup: its processes are listed by the domain above */
-		return 0;
+	struct stat st;
+	int r = read_members(fd, view);
+	if (r == 0 && fstat(fd, &st) < 0)
+		r = -errno;
+	if (r == 0)
+		r = add_id(view, st.st_ino);
+	if (r == 0 && st.st_nlink != 2)
+		r = list_children(fd, path, names);
+	return r == -ENOENT || r == -ENODEV ? 0 : r; /* one that was removed meanwhile has no members */
+}
+
+static int view_below(int top, const char *path, struct names *names, struct cgroup_view *view)
+{
+	AUTO_CLOSE int fd = openat(top, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT || errno == ENODEV ? 0 : -errno;
+	return view_one(fd, path, names, view);
+}
+
+static int walk(int top, struct cgroup_view *view)
+{
+	CLEANUP(names_free) struct names names = {0};
+	int r = view_one(top, ".", &names, view);
+	for (size_t i = 0; r == 0 && i < names.n; i++)
+		r = view_below(top, names.v[i], &names, view);
+	return r;
+}
+
+void cgroup_view_free(struct cgroup_view *view)
+{
+	free(view->ids);
+	free(view->pids);
+	*view = (struct cgroup_view){0};
+}
+
+static int view_of(const char *cgroup, struct cgroup_view *ret_view, struct err *err)
+{
+	bool v2 = false;
+	struct err why = {0};
+	CLEANUP(cgroup_view_free) struct cgroup_view view = {0};
+	AUTO_CLOSE int top = cgroup_open(cgroup, &v2, &why);
+	int r = top == -ENOENT ? 0 : top < 0 ? top : walk(top, &view);
 	if (r < 0)
-		return r;
-	for (const char *c = text; *c; c++)
-		lines += *c == '\n';
-	if (!lines)
-		return 0;
-	pid_t *grown = realloc(pids->v, (pids->n + lines) * sizeof *grown);
-	if (!grown)
-		return -ENOMEM;
-	pids->v = grown;
-	char *rest = text;
-	for (char *line; (line = strsep(&rest, "\n")) && *line;)
-		pids->v[pids->n++] = (pid_t)strtol(line, NULL, 10);
+		return top < 0 ? err_set(err, r, why.stage, why.subject, "%s", why.text) : err_code(err, r, "cgroup", cgroup);
+	if (!v2)
+		view.id_count = 0;
+	*ret_view = view;
+	view = (struct cgroup_view){0};
+	return 0;
+}
+
+int group_view(const struct unit_group *group, struct cgroup_view *ret_view, struct err *err)
+{
+	if (*group->cgroup)
+		return view_of(group->cgroup, ret_view, err);
+	*ret_view = (struct cgroup_view){0};
 	return 0;
 }
 
 int cgroup_pids(const char *cgroup, pid_t **ret_pids, size_t *ret_count, struct err *err)
 {
-	bool v2;
-	struct err why = {0};
-	AUTO_CLOSE int top = cgroup_open(cgroup, &v2, &why);
-	struct pids pids = {0};
-	int r = top == -ENOENT ? 0 : top < 0 ? top : walk(top, visit_pids, &pids);
-	if (r < 0) {
-		free(pids.v);
-		return top < 0 ? err_set(err, r, why.stage, why.subject, "%s", why.text) : err_code(err, r, "cgroup", cgroup);
-	}
-	*ret_pids = pids.v;
-	*ret_count = pids.n;
-	return 0;
-}
-
-struct ids {
-	uint64_t *v;
-	size_t n;
-};
-/* With 64-bit inode numbers, which kernfs has on 64-bit kernels, the inode is the id. */
-static int visit_id(int fd, void *found)
-{
-	struct ids *ids = found;
-	struct stat st;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	uint64_t *grown = realloc(ids->v, (ids->n + 1) * sizeof *grown);
-	if (!grown)
-		return -ENOMEM;
-	ids->v = grown;
-	ids->v[ids->n++] = st.st_ino;
-	return 0;
-}
-
-int group_cgroup_ids(const struct unit_group *group, uint64_t **ret_ids, size_t *ret_count, struct err *err)
-{
-	struct ids ids = {0};
-	struct err why = {0};
-	bool v2 = false;
-	AUTO_CLOSE int top = *group->cgroup ? cgroup_open(group->cgroup, &v2, &why) : -ENOENT;
-	int r = top == -ENOENT ? 0 : top < 0 ? top : v2 ? walk(top, visit_id, &ids) : 0;
-	if (r < 0) {
-		free(ids.v);
-		return top < 0 ? err_set(err, r, why.stage, why.subject, "%s", why.text) : err_code(err, r, "cgroup", group->cgroup);
-	}
-	*ret_ids = ids.v;
-	*ret_count = ids.n;
+	CLEANUP(cgroup_view_free) struct cgroup_view view = {0};
+	int r = view_of(cgroup, &view, err);
+	if (r == 0 && view.closed < 0)
+		r = err_code(err, view.closed, "cgroup", cgroup);
+	if (r < 0)
+		return r;
+	*ret_pids = TAKE_PTR(view.pids);
+	*ret_count = view.pid_count;
 	return 0;
 }
 

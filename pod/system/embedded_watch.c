@@ -11,7 +11,7 @@
 #include "fsops/listing.h"
 #include "pod/system/embedded.h"
 
-#define ASKED_AT_ONCE 64
+#define ASKED_AT_ONCE 60 /* beside these, a look at the disk has descriptors open */
 
 void embedded_forget_watch(struct embedded *e)
 {

@@ -165,28 +165,21 @@ static int in_cgroup(const char *cgroup, pid_t pid, bool *ret_in)
 
 static int holds_socket(pid_t pid, uint64_t inode, struct process *ret_process, bool *ret_holds)
 {
-	struct process_sockets sockets = {0};
 	AUTO_CLOSE int directory = pid > 0 ? process_hold(pid, ret_process) : -EACCES;
-	int r = directory < 0 ? directory : process_is_live(ret_process) ? process_sockets_below(directory, &sockets) : -ESRCH;
 	*ret_holds = false;
-	for (size_t i = 0; i < sockets.n; i++)
-		*ret_holds |= sockets.v[i] == inode;
-	free(sockets.v);
-	return r;
+	if (directory < 0)
+		return directory;
+	return process_is_live(ret_process) ? process_has_socket(directory, inode, ret_holds) : -ESRCH;
 }
 
-int group_socket_holder(const struct unit_group *group, uint64_t inode, struct process *ret_holder)
+int group_socket_holder(const struct cgroup_view *view, uint64_t inode, struct process *ret_holder)
 {
-	AUTO_FREE pid_t *pids = NULL;
-	size_t count = 0;
-	int closed = 0, r = *group->cgroup ? cgroup_pids(group->cgroup, &pids, &count, NULL) : 0;
+	int closed = 0;
 	*ret_holder = (struct process){0};
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < view->pid_count; i++) {
 		struct process process;
 		bool found;
-		r = holds_socket(pids[i], inode, &process, &found);
+		int r = holds_socket(view->pids[i], inode, &process, &found);
 		if (found) {
 			*ret_holder = process;
 			return 0;
@@ -195,7 +188,7 @@ int group_socket_holder(const struct unit_group *group, uint64_t inode, struct p
 			return r;
 		closed = r == -EACCES || r == -EPERM ? -EACCES : closed;
 	}
-	return closed;
+	return view->closed < 0 ? view->closed : closed;
 }
 
 static int has(const struct unit_group *group, pid_t pid, uint64_t start, bool *ret_has)

@@ -98,18 +98,22 @@ int group_has(const struct unit_group *group, pid_t pid, uint64_t start, bool *r
 }
 
 /* There are no control groups. */
-int group_socket_holder(const struct unit_group *group, uint64_t inode, struct process *ret_holder)
+int group_socket_holder(const struct cgroup_view *view, uint64_t inode, struct process *ret_holder)
 {
-	(void)group, (void)inode;
+	(void)view, (void)inode;
 	*ret_holder = (struct process){0};
 	return 0;
 }
 
-int group_cgroup_ids(const struct unit_group *group, uint64_t **ret_ids, size_t *ret_count, struct err *err)
+void cgroup_view_free(struct cgroup_view *view)
+{
+	*view = (struct cgroup_view){0};
+}
+
+int group_view(const struct unit_group *group, struct cgroup_view *ret_view, struct err *err)
 {
 	(void)group, (void)err;
-	*ret_ids = NULL;
-	*ret_count = 0;
+	*ret_view = (struct cgroup_view){0};
 	return 0;
 }
 

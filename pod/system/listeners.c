@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,9 @@
 #include "pod/system/network.h"
 #include "pod/system/process.h"
 
+/* Made by the first of the threads that asks for it. */
 struct holder_index {
+	pthread_mutex_t lock;
 	bool made;
 	struct socket_holder *v;
 	size_t n, room;
@@ -49,6 +52,7 @@ int listeners_read(int port, struct listeners **ret_listeners, struct err *err)
 	AUTO_LISTENERS struct listeners *listeners = calloc(1, sizeof *listeners);
 	if (!listeners || !(listeners->holders = calloc(1, sizeof *listeners->holders)))
 		return err_code(err, -ENOMEM, "listeners", NULL);
+	(void)pthread_mutex_init(&listeners->holders->lock, NULL);
 	struct err why = {0};
 	int r = listening_from_sock_diag(port, &listeners->v, &listeners->n, &why);
 	if (r < 0 && r != -ENOMEM)
@@ -65,8 +69,10 @@ void listeners_free(struct listeners **slot)
 	struct listeners *listeners = *slot;
 	if (!listeners)
 		return;
-	if (listeners->holders)
+	if (listeners->holders) {
+		(void)pthread_mutex_destroy(&listeners->holders->lock);
 		free(listeners->holders->v);
+	}
 	free(listeners->holders);
 	free(listeners->v);
 	free(listeners);
@@ -169,8 +175,10 @@ static int index_make(const struct listeners *listeners, struct err *err)
 int listeners_holders(const struct listeners *listeners, uint64_t inode, const struct socket_holder **ret_v, size_t *ret_count,
 		      struct err *err)
 {
-	const struct holder_index *index = listeners->holders;
+	struct holder_index *index = listeners->holders;
+	(void)pthread_mutex_lock(&index->lock);
 	int r = index->made ? 0 : index_make(listeners, err);
+	(void)pthread_mutex_unlock(&index->lock);
 	if (r < 0)
 		return r;
 	size_t low = 0, high = index->n;

@@ -11,8 +11,7 @@
 struct question {
 	const struct listeners *listeners;
 	const struct unit_group *group;
-	uint64_t *ids;
-	size_t id_count;
+	struct cgroup_view view;
 };
 
 struct verdict {
@@ -23,13 +22,13 @@ struct verdict {
 
 static void question_free(struct question *question)
 {
-	free(question->ids);
+	cgroup_view_free(&question->view);
 }
 
 static bool made_in_group(const struct question *question, const struct listening *listening)
 {
-	for (size_t i = 0; i < question->id_count; i++)
-		if (question->ids[i] == listening->cgroup)
+	for (size_t i = 0; i < question->view.id_count; i++)
+		if (question->view.ids[i] == listening->cgroup)
 			return true;
 	return false;
 }
@@ -65,7 +64,7 @@ static int one_that_holds(const struct process_list *list, uint64_t inode, pid_t
 static int member_that_holds(const struct question *question, uint64_t inode, struct process *ret_holder, struct err *err)
 {
 	AUTO_PROCESSES struct process_list members = {0};
-	int r = group_socket_holder(question->group, inode, ret_holder);
+	int r = group_socket_holder(&question->view, inode, ret_holder);
 	if (r == 0 && !ret_holder->pid) {
 		r = group_members(question->group, &members, err);
 		if (r < 0)
@@ -161,7 +160,7 @@ static int judge_all(struct question *question, const struct listening *on, size
 	struct verdict all = {.owner = PORT_NOBODY};
 	for (size_t i = 0; i < count; i++) {
 		struct verdict one = {.owner = PORT_UNKNOWN};
-		bool by_cgroup = question->id_count && on[i].cgroup;
+		bool by_cgroup = question->view.id_count && on[i].cgroup;
 		int r = by_cgroup ? judge_by_cgroup(question, &on[i], &one, err) : judge_by_holders(question, &on[i], &one, err);
 		if (r < 0)
 			return r;
@@ -178,7 +177,7 @@ int listener_of(const struct listeners *listeners, int port, const struct unit_g
 	struct verdict verdict = {.owner = PORT_NOBODY};
 	size_t count;
 	const struct listening *on = listeners_on(listeners, port, &count);
-	int r = count ? group_cgroup_ids(group, &question.ids, &question.id_count, err) : 0;
+	int r = count ? group_view(group, &question.view, err) : 0;
 	if (r == 0)
 		r = judge_all(&question, on, count, &verdict, err);
 	if (r < 0)

@@ -53,7 +53,8 @@ struct process_sockets {
 	size_t n;
 };
 int process_sockets_read(const struct process *process, struct process_sockets *ret_sockets);
-int process_sockets_below(int directory, struct process_sockets *ret_sockets);
+/* Has it this one open? By such a directory. */
+int process_has_socket(int directory, uint64_t inode, bool *ret_has);
 int proc_required(struct err *err); /* 0, or -ENOSYS "needs /proc" */
 
 /* SIGKILL (or another) to exactly this process: pidfd, start time compared, then pidfd_send_signal. -ESRCH when it is gone or reused,
@@ -67,10 +68,19 @@ int process_signal(const struct process *process, int signal, struct err *err);
 int group_members(const struct unit_group *group, struct process_list *ret_list, struct err *err);
 /* The same answer for one process, without a look at all the others: its ancestors are asked, as they are now. */
 int group_has(const struct unit_group *group, pid_t pid, uint64_t start, bool *ret_has, struct err *err);
-/* A process in the cgroup or below it that has the socket open: *ret_holder, pid 0 when there is none. -EACCES: none, but one could not be looked into. */
-int group_socket_holder(const struct unit_group *group, uint64_t inode, struct process *ret_holder);
-/* kernfs ids of the cgroup and its descendants, for comparison with INET_DIAG_CGROUP_ID. malloc'ed; none (also on a v1 hierarchy): *ret_count 0. */
-int group_cgroup_ids(const struct unit_group *group, uint64_t **ret_ids, size_t *ret_count, struct err *err);
+/* The cgroup and its descendants, in one walk. */
+struct cgroup_view {
+	uint64_t *ids; /* kernfs ids, for comparison with INET_DIAG_CGROUP_ID; none on a v1 hierarchy */
+	size_t id_count;
+	pid_t *pids; /* unsorted; 0 stands for one of a pid namespace that is not seen from here */
+	size_t pid_count;
+	int closed; /* negative errno: the members of one could not be read, and are missing */
+};
+void cgroup_view_free(struct cgroup_view *view);
+/* Of the group; one that is gone, or has no cgroup, is empty. */
+int group_view(const struct unit_group *group, struct cgroup_view *ret_view, struct err *err);
+/* One of the view's processes that has the socket open: *ret_holder, pid 0 when there is none. -EACCES: none, but one could not be looked into. */
+int group_socket_holder(const struct cgroup_view *view, uint64_t inode, struct process *ret_holder);
 /* cgroup.kill where it can, else SIGSTOP to all, then SIGKILL through pidfds, until nothing is left or the deadline; survivors are named in
  * *ret_survivors (0 is returned then, too). A frozen cgroup is thawed. Ourselves are never signalled, but are named as a survivor. */
 int group_kill(const struct unit_group *group, struct deadline until, struct process_list *ret_survivors, struct err *err);

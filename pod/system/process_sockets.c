@@ -33,13 +33,10 @@ static int add(struct process_sockets *sockets, uint64_t inode)
 	return 0;
 }
 
-int process_sockets_read(const struct process *process, struct process_sockets *ret_sockets)
-{
-	AUTO_CLOSE int directory = process_open(process);
-	return directory < 0 ? directory : process_sockets_below(directory, ret_sockets);
-}
+/* Called for each socket: 1 enough, 0 go on. */
+typedef int take_socket(void *context, uint64_t inode);
 
-int process_sockets_below(int directory, struct process_sockets *ret_sockets)
+static int each_socket(int directory, take_socket *take, void *context)
 {
 	int fd = openat(directory, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *fds = fd < 0 ? NULL : fdopendir(fd);
@@ -48,23 +45,55 @@ int process_sockets_below(int directory, struct process_sockets *ret_sockets)
 		close_quietly(fd);
 		return r == -ENOENT ? -ESRCH : r;
 	}
-	struct process_sockets sockets = {0};
 	const struct dirent *entry;
-	int r;
-	while ((r = listing_next(fds, &entry)) > 0) {
+	int r, enough = 0;
+	while (!enough && (r = listing_next(fds, &entry)) > 0) {
 		bool is_socket = false;
 		uint64_t inode = 0;
 		r = socket_inode(fd, entry->d_name, &is_socket, &inode);
 		if (r == 0 && is_socket)
-			r = add(&sockets, inode);
+			r = enough = take(context, inode);
 		if (r < 0)
 			break;
 	}
 	(void)closedir(fds);
+	return r == -ENOENT ? -ESRCH : r < 0 ? r : 0;
+}
+
+static int add_socket(void *context, uint64_t inode)
+{
+	return add(context, inode);
+}
+
+int process_sockets_read(const struct process *process, struct process_sockets *ret_sockets)
+{
+	struct process_sockets sockets = {0};
+	AUTO_CLOSE int directory = process_open(process);
+	int r = directory < 0 ? directory : each_socket(directory, add_socket, &sockets);
 	if (r < 0) {
 		free(sockets.v);
-		return r == -ENOENT ? -ESRCH : r;
+		return r;
 	}
 	*ret_sockets = sockets;
 	return 0;
+}
+
+struct search {
+	uint64_t inode;
+	bool found;
+};
+
+static int is_it(void *context, uint64_t inode)
+{
+	struct search *search = context;
+	return search->found = inode == search->inode;
+}
+
+int process_has_socket(int directory, uint64_t inode, bool *ret_has)
+{
+	struct search search = {.inode = inode};
+	int r = each_socket(directory, is_it, &search);
+	if (r == 0)
+		*ret_has = search.found;
+	return r;
 }

@@ -34,9 +34,9 @@ int record_load(const struct pin *pods_dir, const struct pod_name *name, struct 
 	return load(pods_dir, name, file_read, ret_record, err);
 }
 
-int record_load_listed(const struct pin *pods_dir, const struct pod_name *name, struct record *ret_record, struct err *err)
+int record_load_listed(const struct pin *pods_dir, const struct pod_name *name, bool regular, struct record *ret_record, struct err *err)
 {
-	return load(pods_dir, name, file_read_listed, ret_record, err);
+	return load(pods_dir, name, regular ? file_read_listed : file_read, ret_record, err);
 }
 
 /* A record that is none, or is damaged, names nobody. */

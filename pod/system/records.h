@@ -8,8 +8,8 @@
 #include "pod/model/record.h"
 
 int record_load(const struct pin *pods_dir, const struct pod_name *name, struct record *ret_record, struct err *err); /* -ENOENT; REFUSAL_BAD_CONFIG */
-/* The same of one whose name was just listed as that of a regular file (file_read_listed). */
-int record_load_listed(const struct pin *pods_dir, const struct pod_name *name, struct record *ret_record, struct err *err);
+/* The same of a name that a listing has just told; `regular`: as that of a regular file (file_read_listed). */
+int record_load_listed(const struct pin *pods_dir, const struct pod_name *name, bool regular, struct record *ret_record, struct err *err);
 /* The ID of the pod's record, checked, because it becomes part of names; "" when there is none. pods_dir may be NULL. An error when it could not be
  * read: the generation by which the pod's processes are known is not known then. */
 int record_id(const struct pin *pods_dir, const struct pod_name *name, char ret_id[37], struct err *err);

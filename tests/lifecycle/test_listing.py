@@ -1,14 +1,20 @@
 """ls and status for people: aligned, cut to the terminal, coloured there only, filtered."""
 
 import os
+import signal
 import subprocess
 import unittest
 
-from plane import SERVE, PlaneTest
+from plane import BACKEND, SERVE, PlaneTest
 from terminal import Terminal, plain
 
 SLEEP = ("/bin/sleep", "1000")
 QUIET = ("--health", "none")
+
+
+def parent(pid):
+    with open(f"/proc/{pid}/stat") as stat:
+        return int(stat.read().rpartition(")")[2].split()[1])
 
 
 class Listing(PlaneTest):
@@ -101,6 +107,72 @@ class Listing(PlaneTest):
         self.assertIn("not a pod  foreign", self.pod("ls").out)
         self.assertEqual(len(self.pod("ls", "--json", "--state", "foreign").json), 1)
         self.assertEqual(len(self.pod("ls", "--json", "a").json), 1)
+
+
+class Crowd(PlaneTest):
+    """So many pods that two threads look at them."""
+
+    AT_REST = "orphan" if BACKEND == "embedded" else "stopped"  # the template of systemd's units is everybody's
+
+    def write(self, name, text):
+        with open(os.path.join(self.pods_dir, name), "w") as out:
+            out.write(text)
+
+    def at_rest(self, count):
+        for number in range(count):
+            name = f"rest{number}"
+            os.makedirs(os.path.join(self.root, name, "os-home"), mode=0o700)
+            self.write(f"{name}.env", f"PORT='{number + 1}'\nEXEC='[\"/bin/sleep\",\"1000\"]'\n")
+
+    def odd_ones(self):
+        """Each in another way."""
+        self.write("bad-port.env", "PORT='many'\n")
+        self.write("bad-exec.env", "EXEC='[1]'\n")
+        self.write("only-record.env", "PORT='7'\nEXEC='[\"/bin/true\"]'\n")
+        self.write("noted.env", "PORT='8'\nEXEC='[\"/bin/true\"]'\n")
+        self.write("noted.refused", "dead\nsaid no\n")
+        self.write("begun.env", "PORT='9'\nEXEC='[\"/bin/true\"]'\n")
+        self.write("begun.down", "")
+        os.symlink("only-record.env", os.path.join(self.pods_dir, "linked.env"))
+        os.mkfifo(os.path.join(self.pods_dir, "fifo.env"))
+        os.mkdir(os.path.join(self.root, "only-home"))
+        os.mkdir(os.path.join(self.root, ".gone@retired"))
+
+    def test_a_crowd_is_told_as_each_of_its_pods_is(self):
+        self.up("runs", *SERVE)
+        self.up("quiet", *SLEEP, flags=QUIET)
+        self.at_rest(80)
+        self.odd_ones()
+        listed = self.pod("ls", "--json").json
+        self.assertEqual([pod["name"] for pod in listed], sorted(pod["name"] for pod in listed))
+        self.assertEqual(len(listed), 80 + 2 + 9)
+        for pod in listed:
+            alone = self.pod("status", pod["name"], "--json").json
+            for key in ("state", "reason", "port", "health", "pid", "backend", "id"):
+                self.assertEqual(pod[key], alone[key], pod)
+        states = {pod["name"]: pod["state"] for pod in listed}
+        self.assertEqual({states["runs"], states["quiet"]}, {"up"})
+        self.assertEqual((states["noted"], states["begun"], states["gone"]), ("refused", "unfinished", "unfinished"))
+        self.assertEqual({states[name] for name in ("bad-port", "bad-exec", "linked", "fifo", "only-home")}, {"orphan"})
+        self.assertEqual({states[f"rest{number}"] for number in range(80)}, {self.AT_REST})
+
+    def test_who_does_not_answer_changes_nothing_for_the_others(self):
+        pids = {name: self.up(name, *SERVE, flags=("--health", "http"))["pid"] for name in ("a", "b", "silent1", "silent2")}
+        keepers = {name: self.up(name, *SERVE)["pid"] for name in ("kept1", "kept2")} if BACKEND == "embedded" else {}
+        self.at_rest(40)
+        stopped = [pids["silent1"], pids["silent2"], *(parent(pid) for pid in keepers.values())]
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+            self.addCleanup(os.kill, pid, signal.SIGCONT)
+        pods = self.ls()
+        for name in ("a", "b"):
+            self.assertEqual((pods[name]["state"], pods[name]["health"]), ("up", "ok"))
+        for name in ("silent1", "silent2"):
+            self.assertEqual((pods[name]["state"], pods[name]["health"]), ("starting", "no answer"))
+        for name in keepers:
+            self.assertEqual((pods[name]["state"], pods[name]["health"]), ("failed", "-"))
+            self.assertIn("its unit could not be asked", pods[name]["reason"])
+        self.assertEqual({pods[f"rest{number}"]["state"] for number in range(40)}, {self.AT_REST})
 
 
 if __name__ == "__main__":

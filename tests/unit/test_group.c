@@ -289,13 +289,14 @@ static void members_of_a_cgroup_and_its_descendants(void **state)
 	assert_int_equal(mkdir(deeper, 0755), 0);
 	pid_t members[] = {start_child(in_cgroup, group.cgroup), start_child(in_cgroup, below), start_child(in_cgroup, deeper)};
 	assert_members(&group, members, 3);
-	AUTO_FREE uint64_t *ids = NULL;
-	size_t count;
-	assert_int_equal(group_cgroup_ids(&group, &ids, &count, NULL), 0);
-	assert_int_equal(count, 3);
+	struct cgroup_view view = {0};
+	assert_int_equal(group_view(&group, &view, NULL), 0);
+	assert_int_equal(view.id_count, 3);
+	assert_int_equal(view.pid_count, 3);
+	assert_int_equal(view.closed, 0);
 	struct stat st;
 	assert_int_equal(stat(deeper, &st), 0);
-	assert_true(ids[0] == st.st_ino || ids[1] == st.st_ino || ids[2] == st.st_ino);
+	assert_true(view.ids[0] == st.st_ino || view.ids[1] == st.st_ino || view.ids[2] == st.st_ino);
 	char of[512], mount[256];
 	assert_int_equal(cgroup2_of(members[2], of, sizeof of, NULL), 0);
 	assert_int_equal(cgroup2_mount(mount, sizeof mount, NULL), 0);
@@ -311,9 +312,10 @@ static void members_of_a_cgroup_and_its_descendants(void **state)
 	remove_cgroup(group.cgroup);
 	assert_members(&group, NULL, 0);
 	assert_killed(&group, 100);
-	free(TAKE_PTR(ids));
-	assert_int_equal(group_cgroup_ids(&group, &ids, &count, NULL), 0);
-	assert_int_equal(count, 0);
+	cgroup_view_free(&view);
+	assert_int_equal(group_view(&group, &view, NULL), 0);
+	assert_int_equal(view.id_count, 0);
+	assert_int_equal(view.pid_count, 0);
 }
 
 static void X37_frozen_group_is_killed_and_thawed(void **state)

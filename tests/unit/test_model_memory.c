@@ -419,7 +419,6 @@ int main(void)
 {
 	/* Objects take their seed once: outside of the walks, so that each run allocates alike. */
 	json_object_seed(0);
-	json_set_alloc_funcs(__wrap_malloc, free);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(X52_words),
 		cmocka_unit_test(X52_configuration),

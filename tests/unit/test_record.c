@@ -418,6 +418,27 @@ static void health_follows_from_the_payload_unless_it_is_said(void **state)
 	}
 }
 
+/* With a blank behind the bracket, an array is the parser's. */
+static void plain_words_are_what_the_parser_reads(void **state)
+{
+	static const char *const arrays[] = {
+		"\"a\"]", "\"a\",\"\",\"b c\"]", "\"\",\"a\"]", "\"a\" ,\"b\"]", "\"a\", \"b\"]", "\"a\",]", "\"a\"", "\"a", "\"", "", "]", "\"a\"]]", "\"a\"]x",
+		"\"a\"\"b\"]", "\"a\\\\\"]", "\"a\\\"\"]", "\"\\u0061\"]", "\"\\u0000\"]", "\"\x7f\"]", "\"\xc3\xa4\"]", "\"\xc3\"]", "\"\t\"]", "a]", "1]", "\"a\",1]",
+	};
+	(void)state;
+	for (size_t i = 0; i < COUNT(arrays); i++) {
+		char plain[64], parsed[64];
+		AUTO_SPEC struct spec one = {.port = 0}, other = {.port = 0};
+		(void)snprintf(plain, sizeof plain, "EXEC=[%s\n", arrays[i]);
+		(void)snprintf(parsed, sizeof parsed, "EXEC=[ %s\n", arrays[i]);
+		int r = spec_of(plain, &one, NULL);
+		assert_int_equal(r, spec_of(parsed, &other, NULL));
+		assert_int_equal(one.exec.n, other.exec.n);
+		for (size_t k = 0; k < one.exec.n; k++)
+			assert_string_equal(one.exec.v[k], other.exec.v[k]);
+	}
+}
+
 static void health_checks_are_parsed_and_rendered(void **state)
 {
 	static const char *const good[] = {"http", "http:/a", "http:/a?b=c#d", "tcp", "none"};
@@ -612,6 +633,7 @@ int main(void)
 		cmocka_unit_test(L22_long_values_are_refused_never_cut),
 		cmocka_unit_test(X56_odd_words_take_the_safe_side_with_a_warning),
 		cmocka_unit_test(health_follows_from_the_payload_unless_it_is_said),
+		cmocka_unit_test(plain_words_are_what_the_parser_reads),
 		cmocka_unit_test(health_checks_are_parsed_and_rendered),
 		cmocka_unit_test(limits_are_those_that_systemd_takes),
 		cmocka_unit_test(a_spec_written_is_the_spec_read),
