@@ -130,17 +130,22 @@ static int hold_signals(const struct ascent *a, struct err *err)
 	return a->session->foreground ? 0 : interrupt_hold(err);
 }
 
-static int make_home(struct ascent *a, struct err *err)
+static int record_home(void *ascent, const struct pin *home, struct err *err)
 {
-	AUTO_PIN struct pin home = PIN_NONE;
-	int r = home_make(&a->session->root, &a->request->name, a->spec.id, &home, err);
-	if (r < 0)
-		return r;
-	a->made_home = true;
-	r = directory_identity(&home, a->spec.home_identity, err);
+	struct ascent *a = ascent;
+	int r = directory_identity(home, a->spec.home_identity, err);
 	if (r == 0)
 		r = directory_identity(&a->session->root, a->spec.root_identity, err);
 	return r < 0 ? r : write_record_unsynced(a, err);
+}
+
+/* Recorded before it has its name: killed in between, this call leaves nothing that nobody owns. */
+static int make_home(struct ascent *a, struct err *err)
+{
+	AUTO_PIN struct pin home = PIN_NONE;
+	int r = home_make_claimed(&a->session->root, &a->request->name, a->spec.id, record_home, a, &home, err);
+	a->made_home |= r == 0;
+	return r;
 }
 
 /* `write` under the plane's lock: who chooses next sees which port is taken. */

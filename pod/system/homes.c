@@ -61,52 +61,91 @@ static int mark(const struct pin *home, const char *id, struct err *err)
 				  file_replace(home, HOME_MARKER, text, (size_t)n, 0600, err);
 }
 
-static int take_or_make(const struct pin *root, const struct pod_name *name, const char *id, struct pin *ret_home, struct err *err)
+struct making {
+	const struct pin *root;
+	const struct pod_name *name;
+	const char *id;
+	home_claim *claim; /* NULL: nobody's */
+	void *context;
+	bool unclaimed; /* afterwards: that failed */
+};
+
+static int mark_and_claim(struct making *m, const struct pin *home, struct err *err)
 {
-	bool made = false;
-	int r = pin_make_child(root, name->text, 0700, &made, ret_home, err);
-	if (r == 0)
-		r = mark(ret_home, id, err);
-	if (r < 0 && made) /* one that is not empty stays */
-		(void)unlinkat(root->fd, name->text, AT_REMOVEDIR);
+	int r = mark(home, m->id, err);
+	if (r < 0 || !m->claim)
+		return r;
+	r = m->claim(m->context, home, err);
+	m->unclaimed = r < 0;
 	return r;
 }
 
-/* Without its marker it would be taken for somebody's directory. So it is made under the name of one on its way out, which is seen as unfinished and
- * completed by the next `up` or `down` if this call is killed, and gets its own with the marker in it. */
-static int make_marked(const struct pin *root, const struct pod_name *name, const char *id, struct pin *ret_home, struct err *err)
+/* One that is not empty otherwise stays. */
+static int unmake(const struct making *m, const struct pin *home, const char *name, int cause)
+{
+	(void)unlinkat(home->fd, HOME_MARKER, 0);
+	(void)unlinkat(m->root->fd, name, AT_REMOVEDIR);
+	return cause;
+}
+
+static int take_or_make(struct making *m, struct pin *ret_home, struct err *err)
 {
 	AUTO_PIN struct pin home = PIN_NONE;
-	struct pod_file making = pod_file_retired(name);
 	bool made = false;
-	int r = pin_make_child(root, making.text, 0700, &made, &home, err);
-	if (r < 0 || !made) /* what an interrupted `down` has left bears the name: then it has to do without */
-		return r < 0 ? r : take_or_make(root, name, id, ret_home, err);
-	r = mark(&home, id, err);
-	if (r == 0)
-		r = publish_new(root, making.text, root, name->text, err);
-	if (r < 0) {
-		(void)unlinkat(home.fd, HOME_MARKER, 0);
-		(void)unlinkat(root->fd, making.text, AT_REMOVEDIR);
+	int r = pin_make_child(m->root, m->name->text, 0700, &made, &home, err);
+	if (r < 0)
 		return r;
-	}
+	r = mark_and_claim(m, &home, err);
+	if (r < 0)
+		return made ? unmake(m, &home, m->name->text, r) : r;
 	*ret_home = pin_take(&home);
 	return 0;
 }
 
-static int home_made(const struct pin *root, const struct pod_name *name, const char *id, struct pin *ret_home, struct err *err)
+/* Without its marker it would be taken for somebody's directory. So it is made under the name of one on its way out, which is seen as unfinished and
+ * completed by the next `up` or `down` if this call is killed, and gets its own with the marker in it. */
+static int make_marked(struct making *m, struct pin *ret_home, struct err *err)
+{
+	AUTO_PIN struct pin home = PIN_NONE;
+	struct pod_file making = pod_file_retired(m->name);
+	bool made = false;
+	int r = pin_make_child(m->root, making.text, 0700, &made, &home, err);
+	if (r < 0 || !made) /* what an interrupted `down` has left bears the name: then it has to do without */
+		return r < 0 ? r : take_or_make(m, ret_home, err);
+	r = mark_and_claim(m, &home, err);
+	if (r == 0)
+		r = publish_new(m->root, making.text, m->root, m->name->text, err);
+	if (r < 0)
+		return unmake(m, &home, making.text, r);
+	*ret_home = pin_take(&home);
+	return 0;
+}
+
+static int home_made(struct making *m, struct pin *ret_home, struct err *err)
 {
 	struct stat st;
-	if (fstatat(root->fd, name->text, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
-		return errno == ENOENT ? make_marked(root, name, id, ret_home, err) : err_code(err, -errno, "home", name->text);
-	return take_or_make(root, name, id, ret_home, err);
+	if (fstatat(m->root->fd, m->name->text, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
+		return errno == ENOENT ? make_marked(m, ret_home, err) : err_code(err, -errno, "home", m->name->text);
+	return take_or_make(m, ret_home, err);
 }
 
 int home_make(const struct pin *root, const struct pod_name *name, const char *id, struct pin *ret_home, struct err *err)
 {
+	return home_make_claimed(root, name, id, NULL, NULL, ret_home, err);
+}
+
+int home_make_claimed(const struct pin *root, const struct pod_name *name, const char *id, home_claim *claim, void *context, struct pin *ret_home,
+		      struct err *err)
+{
 	AUTO_PIN struct pin home = PIN_NONE;
+	struct making making = {.root = root, .name = name, .id = id, .claim = claim, .context = context};
 	struct err why = {0};
-	int r = home_made(root, name, id, &home, &why);
+	int r = home_made(&making, &home, &why);
+	if (making.unclaimed) {
+		if (err)
+			*err = why;
+		return r;
+	}
 	if (r == -ENOENT)
 		return err_set(err, r, "home", name->text, "the pods root is gone");
 	if (r < 0)

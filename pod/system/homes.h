@@ -16,6 +16,10 @@
 int home_open(const struct pin *root, const struct pod_name *name, struct pin *ret_home, struct err *err);
 /* The same, made and marked if need be. A marker with another ID is replaced. -ENOENT: the root is gone. On failure what it made is gone. */
 int home_make(const struct pin *root, const struct pod_name *name, const char *id, struct pin *ret_home, struct err *err);
+/* `claim` is called when a new home is complete, before it gets its name; when it fails, that is the error, and there is no home. */
+typedef int home_claim(void *context, const struct pin *home, struct err *err);
+int home_make_claimed(const struct pin *root, const struct pod_name *name, const char *id, home_claim *claim, void *context, struct pin *ret_home,
+		      struct err *err);
 /* -ENOENT: no marker; -EINVAL: there is one that no `up` has written. */
 int home_marker_read(const struct pin *home, char ret_id[37], struct err *err);
 

@@ -66,7 +66,7 @@ class Servers(PlaneTest):
                          "--appendfsync", "always")
         self.assertEqual(redis_says(report["port"], "SET key value"), "+OK")
         self.comes_back("cache", report)
-        self.assertIn("value", redis_says(report["port"], "GET key"))
+        self.eventually(lambda: "value" in redis_says(report["port"], "GET key"), what="the end of its loading, for which a port that answers is no sign")
         self.goes("cache", report)
 
     def test_one_plane_holds_them_all(self):

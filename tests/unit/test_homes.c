@@ -306,6 +306,45 @@ static void a_home_that_cannot_be_marked_is_taken_back(void **state)
 	assert_int_equal(stat(in_place(place, "to/a"), &st), 0); /* that one was somebody's */
 }
 
+struct claimant {
+	struct place *place;
+	int answer;
+	bool nameless, marked;
+};
+
+static int claimed(void *context, const struct pin *home, struct err *err)
+{
+	struct claimant *claimant = context;
+	char id[37];
+	struct stat st;
+	claimant->nameless = lstat(in_place(claimant->place, "to/a"), &st) < 0 && errno == ENOENT;
+	claimant->marked = home_marker_read(home, id, NULL) == 0 && strcmp(id, ID) == 0;
+	return claimant->answer < 0 ? err_set(err, claimant->answer, "claim", "a", "no room for it") : 0;
+}
+
+/* Whoever is killed while it is recorded leaves no home of which no record knows. */
+static void a_new_home_is_claimed_before_it_has_its_name(void **state)
+{
+	struct place *place = *state;
+	struct pod_name name = named("a");
+	struct stat st;
+	struct err err = {0};
+	struct claimant claimant = {.place = place, .answer = -ENOSPC};
+	AUTO_PIN struct pin home = PIN_NONE;
+	assert_int_equal(home_make_claimed(&place->to, &name, ID, claimed, &claimant, &home, &err), -ENOSPC);
+	assert_true(claimant.nameless && claimant.marked);
+	assert_non_null(strstr(err.text, "no room for it"));
+	assert_int_equal(rmdir(in_place(place, "to")), 0); /* nothing is left in it */
+	assert_int_equal(mkdir(in_place(place, "to"), 0700), 0);
+	pin_close(&place->to);
+	assert_int_equal(pin_open(in_place(place, "to"), &place->to, NULL), 0);
+	claimant = (struct claimant){.place = place};
+	assert_int_equal(home_make_claimed(&place->to, &name, ID, claimed, &claimant, &home, &err), 0);
+	assert_true(claimant.nameless && claimant.marked);
+	assert_int_equal(lstat(in_place(place, "to/a"), &st), 0);
+	assert_int_equal(st.st_ino, home.ino);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_make, place_drop)
 
 int main(void)
@@ -317,6 +356,7 @@ int main(void)
 	    TEST(I01_links_in_place_of_each_level),
 	    TEST(files_in_place_of_each_level),
 	    TEST(the_marker_tells_whose_home_it_is),
+	    TEST(a_new_home_is_claimed_before_it_has_its_name),
 	    TEST(X08_odd_markers_never_hang_and_are_never_followed),
 	    TEST(home_open_says_what_is_there),
 	    TEST(a_retired_home_keeps_its_inode),
