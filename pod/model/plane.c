@@ -75,6 +75,12 @@ static int bad(const struct setting *s, struct err *err, const char *why)
 	return refuse(err, REFUSAL_BAD_CONFIG, s->origin, "%.100s: %s", s->text, why);
 }
 
+/* The fault lies with the one that somebody set. */
+static const struct setting *first_set(const struct setting *one, const struct setting *other)
+{
+	return one->text != plane_settings[one->which].default_value ? one : other;
+}
+
 /* Settings go into units, records and JSON, which carry nothing else: systemd refuses a whole unit for one such byte. The repository is only
  * read, and is the caller's directory unless somebody names it. */
 static bool can_be_carried(const struct setting *s, const char *value)
@@ -120,9 +126,7 @@ static int read_ports(const struct plane_input *input, struct plane *plane, stru
 		r = take_number(&live, 1, 65535, &plane->live_port, err);
 	if (r < 0 || plane->base_port + plane->port_span <= 65535)
 		return r;
-	/* The fault lies with the one that somebody set. */
-	bool span_set = span.text != plane_settings[PLANE_PORT_SPAN].default_value;
-	return bad(span_set ? &span : &base, err, "base-port + port-span is more than 65535");
+	return bad(first_set(&span, &base), err, "base-port + port-span is more than 65535");
 }
 
 static int read_prefix(const struct plane_input *input, struct plane *plane, struct err *err)
@@ -213,11 +217,12 @@ static int read_artifacts(const struct plane_input *input, struct plane *plane, 
  * are met when it is open (session_open). */
 static int check_apart(const struct plane_input *input, struct plane *plane, struct err *err)
 {
-	const struct setting pods_dir = setting_of(input, PLANE_ENV_DIR), artifacts = setting_of(input, PLANE_ARTIFACTS_DIR);
+	const struct setting root = setting_of(input, PLANE_ROOT), pods_dir = setting_of(input, PLANE_ENV_DIR),
+			     artifacts = setting_of(input, PLANE_ARTIFACTS_DIR), *of_pods = first_set(&pods_dir, &root);
 	if (strcmp(plane->pods_dir, plane->root) == 0)
-		return bad(&pods_dir, err, "it is the pods root as well; each needs a directory of its own");
+		return bad(of_pods, err, "pods root and pods dir are the same; each needs a directory of its own");
 	if (strcmp(plane->artifacts, plane->root) == 0 || strcmp(plane->artifacts, plane->pods_dir) == 0)
-		return bad(&artifacts, err, "it is the pods root or the pods dir as well; each needs a directory of its own");
+		return bad(first_set(&artifacts, of_pods), err, "the artifacts are in the pods root or the pods dir itself; each needs a directory of its own");
 	return 0;
 }
 
