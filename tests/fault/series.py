@@ -1,5 +1,6 @@
 """Series of trials: one scene, one role of process, one kind of fault, call after call until the command was left alone."""
 
+import contextlib
 import os
 import signal
 import threading
@@ -227,7 +228,8 @@ class Swaps(Series):
         stage.run("down", "a", "--stop-secs", "1")
         stage.check_canary()
         for pid in stage.processes():
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 class Thief(Series):
