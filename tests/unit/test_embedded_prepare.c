@@ -7,6 +7,23 @@ static void prepare(struct stage *stage)
 	assert_int_equal(stage_processes(stage, NULL), 1);
 }
 
+static pid_t open_with_one_that_waits(struct stage *stage)
+{
+	pid_t waiting = 0;
+	stage_open(stage);
+	prepare(stage);
+	assert_int_equal(stage_processes(stage, &waiting), 1);
+	return waiting;
+}
+
+static void close_when_another_runs(struct stage *stage, pid_t waiting)
+{
+	assert_int_equal(stage_query(stage).active, UNIT_ACTIVE);
+	assert_int_not_equal(stage_query(stage).group.tree, waiting);
+	stage_stop(stage, 5000);
+	stage_close(stage);
+}
+
 static void assert_unseen(struct stage *stage)
 {
 	char artifacts[512];
@@ -20,10 +37,7 @@ static void the_start_takes_the_one_that_waits(void **unused)
 {
 	(void)unused;
 	struct stage storage, *stage = &storage;
-	pid_t waiting = 0;
-	stage_open(stage);
-	prepare(stage);
-	assert_int_equal(stage_processes(stage, &waiting), 1);
+	pid_t waiting = open_with_one_that_waits(stage);
 	stage_start(stage, "sleep");
 	assert_int_equal(stage_query(stage).group.tree, waiting);
 	stage_stop(stage, 5000);
@@ -66,17 +80,11 @@ static void another_is_made_where_it_was_killed(void **unused)
 {
 	(void)unused;
 	struct stage storage, *stage = &storage;
-	pid_t waiting = 0;
-	stage_open(stage);
-	prepare(stage);
-	assert_int_equal(stage_processes(stage, &waiting), 1);
+	pid_t waiting = open_with_one_that_waits(stage);
 	assert_int_equal(kill(waiting, SIGKILL), 0);
 	stage_assert_nothing_left(stage);
 	stage_start(stage, "sleep");
-	assert_int_not_equal(stage_query(stage).group.tree, waiting);
-	assert_int_equal(stage_query(stage).active, UNIT_ACTIVE);
-	stage_stop(stage, 5000);
-	stage_close(stage);
+	close_when_another_runs(stage, waiting);
 }
 
 /* It has the word and cannot hear it. */
@@ -84,10 +92,7 @@ static void another_is_made_where_it_was_stopped_and_then_killed(void **unused)
 {
 	(void)unused;
 	struct stage storage, *stage = &storage;
-	pid_t waiting = 0;
-	stage_open(stage);
-	prepare(stage);
-	assert_int_equal(stage_processes(stage, &waiting), 1);
+	pid_t waiting = open_with_one_that_waits(stage);
 	assert_int_equal(kill(waiting, SIGSTOP), 0);
 	pid_t killer = fork();
 	if (killer == 0) {
@@ -99,10 +104,7 @@ static void another_is_made_where_it_was_stopped_and_then_killed(void **unused)
 	}
 	stage_start(stage, "sleep");
 	assert_int_equal(waitpid(killer, NULL, 0), killer);
-	assert_int_equal(stage_query(stage).active, UNIT_ACTIVE);
-	assert_int_not_equal(stage_query(stage).group.tree, waiting);
-	stage_stop(stage, 5000);
-	stage_close(stage);
+	close_when_another_runs(stage, waiting);
 }
 
 static void without_a_record_it_makes_no_log(void **unused)
