@@ -160,13 +160,14 @@ class Crashes(Series):
 
 
 class Signals(Series):
-    """X45: a signal that asks for an end, at each call; or one more of them so many calls later. Whoever outlives it goes on or takes back, and says so."""
+    """X45: a signal that asks for an end, one of five by turns, at each call; or one more of them so many calls later. Whoever outlives it goes on or
+    takes back, and says so."""
 
     kinds, roles = ("is asked to end", "is asked twice"), ("control",)
     asking = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE)
 
     def variants(self, n):
-        return range(len(self.asking)) if self.stride == 1 or self.whole else [n // self.stride % len(self.asking)]
+        return [n // self.stride % len(self.asking)]
 
     def options(self, n, k):
         again = f",{1 + (n + 7 * k) % 29}" if self.kind == "is asked twice" else ""
