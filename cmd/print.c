@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fsops/cleanup.h"
+#include "fsops/memory_stream.h"
 #include "pod/model/refusal.h"
 #include "pod/model/text.h"
 
@@ -75,7 +76,7 @@ void json_line_print(struct json_line *line)
 {
 	if (line->stream) {
 		line->lost |= fputs("]\n", line->stream) < 0;
-		line->lost |= fclose(line->stream) != 0;
+		line->lost |= !memory_stream_end(line->stream, &line->text);
 		line->stream = NULL;
 	}
 	if (line->lost)

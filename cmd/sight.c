@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "cmd/print.h"
+#include "fsops/memory_stream.h"
 #include "pod/lifecycle/down.h"
 
 #define STRANGER "not a pod: no pod can have this name; it is left alone"
@@ -154,7 +155,7 @@ char *sight_substance(const struct table *table)
 		for (size_t c = 0; c < table->n; c++)
 			if (!passes(c))
 				(void)fprintf(out, "%s%c", table->rows[r].cells[c], c + 1 < table->n ? '\t' : '\n');
-	if (out && fclose(out) == 0)
+	if (out && memory_stream_end(out, &text))
 		return text;
 	free(text);
 	return NULL;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fsops/cleanup.h"
+#include "fsops/memory_stream.h"
 
 struct fill {
 	const struct template_placeholder *placeholders;
@@ -110,8 +111,7 @@ int template_fill(const char *template_text, const struct template_placeholder *
 		return err_code(err, -ENOMEM, "template", NULL);
 	struct fill fill = {placeholders, count, values, out};
 	int r = put_lines(&fill, template_text, err);
-	bool failed = ferror(out) != 0;
-	if ((fclose(out) != 0 || failed) && r == 0)
+	if (!memory_stream_end(out, &text) && r == 0)
 		r = err_code(err, -ENOMEM, "template", NULL);
 	if (r < 0)
 		return r;

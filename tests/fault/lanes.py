@@ -78,6 +78,9 @@ def run_lanes(options, words):
     with tempfile.TemporaryDirectory(prefix="lanes-") as directory:
         os.chmod(directory, 0o1777)
         for world in worlds(options):
+            if lanes.stopped:
+                broken.append(f"{', '.join(world)}: not begun")
+                continue
             files = [os.path.join(directory, f"{'-'.join(world)}-{k}") for k in range(len(processors) + 1)]
             for k, processor in enumerate(processors, 1):
                 lanes.start(world, files[k], "--lane", f"{k}/{len(processors)}", processor=processor)

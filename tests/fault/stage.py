@@ -22,7 +22,7 @@ INJECT, FAIL_ALLOC = os.path.realpath(os.path.join(FAULT, "inject")), os.path.jo
 SERVE = (os.path.join(PROGRAMS, "http_server"), "{port}")
 DEADLINE = 60  # a command that has not ended by then hangs; none may wait that long with the budgets below
 STATUSES = {0, 1, 2, 3, 69, 70, 75, 78}
-RUN_STATUSES = {126, 127, *(128 + number for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM))} # of the command, or in its place
+RUN_STATUSES = {126, 127, *(128 + number for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE, signal.SIGTERM))} # of the command, or in its place
 UNITS = os.path.expanduser("~/.config/systemd/user")
 CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS, signal.SIGPIPE}
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every fuzz target for a while, each from its corpus: tests/fuzz/run.sh TREE BUILD-DIRECTORY [SECONDS]. Builds them with clang, libFuzzer and the
-# sanitizers. What a target finds is kept in BUILD-DIRECTORY/found, and is to become a file of its corpus. A planted fault must be found first.
+# Every fuzz target for a while, each from its corpus, as many at once as there are processors: tests/fuzz/run.sh TREE BUILD-DIRECTORY [SECONDS].
+# Builds them with clang, libFuzzer and the sanitizers. What a target finds is kept in BUILD-DIRECTORY/found, and is to become a file of its corpus. A planted fault must be found first.
 set -euo pipefail
 tree=$1 build=$2 seconds=${3:-60}
 names=()
@@ -17,13 +17,16 @@ if "$build/planted" -max_total_time=60 -artifact_prefix="$build/planted-" >"$bui
 	exit 1
 fi
 
-status=0
-for name in "${names[@]}"; do
-	mkdir -p "$build/inputs/$name"
-	"$build/tests/fuzz/fuzz_$name" -max_total_time="$seconds" -print_final_stats=1 -artifact_prefix="$build/found/$name-" \
-		"$build/inputs/$name" "$tree/tests/fuzz/corpus/$name" >"$build/$name.log" 2>&1 || { tail -n 40 "$build/$name.log"; status=1; }
-	executed=$(sed -n 's/^stat::number_of_executed_units: *//p' "$build/$name.log")
-	printf 'fuzz %-16s %10s executions\n' "$name" "${executed:-none}"
+fuzz() { # NAME
+	mkdir -p "$build/inputs/$1"
+	local status=0 executed
+	"$build/tests/fuzz/fuzz_$1" -max_total_time="$seconds" -print_final_stats=1 -artifact_prefix="$build/found/$1-" \
+		"$build/inputs/$1" "$tree/tests/fuzz/corpus/$1" >"$build/$1.log" 2>&1 || { tail -n 40 "$build/$1.log"; status=1; }
+	executed=$(sed -n 's/^stat::number_of_executed_units: *//p' "$build/$1.log")
+	printf 'fuzz %-16s %10s executions\n' "$1" "${executed:-none}"
 	[ "${executed:-0}" -gt 0 ] || status=1
-done
-exit $status
+	return $status
+}
+export -f fuzz
+export tree build seconds
+printf '%s\0' "${names[@]}" | xargs -0 -n 1 -P "$(nproc)" bash -c 'fuzz "$1"' fuzz
