@@ -332,6 +332,10 @@ static int look_into(struct home *home, const struct process *process, bool *ret
 		r = holds(home, directory, ret_holds);
 	if (r == 0 && !*ret_holds && process->state == 'Z')
 		r = threads_hold(home, directory, ret_holds);
+	bool ending = false;
+	if (r == 0 && *ret_holds)
+		r = process_is_ending(directory, &ending);
+	*ret_holds &= !ending && r != -ESRCH;
 	return process_unseen(r) ? 0 : r;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #define STAT_BYTES 1024
 #define ENVIRON_MAX (8UL << 20)
 #define PARENT_PASSES 3
+#define EXITING 0x4 /* PF_EXITING: linux/sched.h of the kernel, field 9 of stat */
 
 int proc_required(struct err *err)
 {
@@ -40,10 +42,12 @@ static int parse_stat(char *text, struct process *ret_process)
 		len = sizeof process.comm - 1;
 	memcpy(process.comm, name + 1, len);
 	process.pid = (pid_t)strtol(text, NULL, 10);
-	int fields = sscanf(end + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d %" SCNu64, &process.state,
-			    &process.parent, &process.threads, &process.start);
-	if (fields != 4)
+	unsigned flags;
+	int fields = sscanf(end + 1, " %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d %" SCNu64, &process.state,
+			    &process.parent, &flags, &process.threads, &process.start);
+	if (fields != 5)
 		return -EBADMSG;
+	process.ending = flags & EXITING;
 	*ret_process = process;
 	return 0;
 }
@@ -110,6 +114,31 @@ int process_read(pid_t pid, struct process *ret_process, struct err *err)
 bool process_is_live(const struct process *process)
 {
 	return (process->state != 'Z' && process->state != 'X') || process->threads > 1;
+}
+
+int process_is_ending(int directory, bool *ret_ending)
+{
+	const struct dirent *entry;
+	AUTO_CLOSE int fd = openat(directory, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *threads = fd < 0 ? NULL : fdopendir(fd);
+	if (!threads)
+		return errno == ENOENT ? -ESRCH : -errno;
+	(void)take_fd(&fd);
+	bool ending = true;
+	int r = 0;
+	while (r >= 0 && ending && (r = listing_next(threads, &entry)) > 0) {
+		struct process thread = {0};
+		char name[NAME_MAX + 8];
+		(void)snprintf(name, sizeof name, "%s/stat", entry->d_name);
+		int code = read_stat(dirfd(threads), name, &thread);
+		bool gone = code == -ESRCH || code == -ENOENT;
+		r = code < 0 && !gone ? code : 0;
+		ending = gone || thread.ending;
+	}
+	(void)closedir(threads);
+	if (r >= 0)
+		*ret_ending = ending;
+	return r < 0 ? r : 0;
 }
 
 int process_hold(pid_t pid, struct process *ret_process)

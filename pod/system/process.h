@@ -17,6 +17,7 @@ struct process {
 	char comm[64];  /* raw bytes; "" hidden */
 	char state;     /* '?' hidden */
 	long threads;
+	bool ending;	/* the leader runs no code of its own any more, though it may still give back what it had (PF_EXITING) */
 };
 struct process_list {
 	struct process *v;
@@ -33,6 +34,8 @@ const struct process *process_list_find(const struct process_list *list, pid_t p
 int process_read(pid_t pid, struct process *ret_process, struct err *err);
 /* False for a zombie; true for one whose leader has ended while other threads run. */
 bool process_is_live(const struct process *process);
+/* Has every thread begun to end? Such a process does nothing any more, however long it still takes. By a directory of process_open. -ESRCH. */
+int process_is_ending(int directory, bool *ret_ending);
 /* Every live process that /proc shows, sorted; a process whose parent ended meanwhile is asked again. -ENOSYS "needs /proc". */
 int process_scan(struct process_list *ret_list, struct err *err);
 /* The /proc directory of exactly this process (start time compared), which stays its own when the number is given to another. An owned

@@ -84,7 +84,7 @@ class Series:
     def note(self, stage, tally, where, acted, seconds):
         tally.add(acted, [f"{where}: {what}" for what in stage.violations], seconds)
         for what in () if self.quiet else stage.violations:
-            print(f"VIOLATED {where}: {what}", flush=True)
+            print(f"{time.strftime('%T')} VIOLATED {where}: {what}", flush=True)
         if stage.violations:
             stage.violations.clear()
             stage.sweep()

@@ -279,7 +279,8 @@ class Stage:
         if not at_once:
             self.settles()
         if left := self.files():
-            self.wrong(f"converge: files are left: {left}")
+            pod = self.sight() or {}
+            self.wrong(f"converge: files are left: {left}, listed as {pod.get('state')}: {pod.get('reason')}")
         if left := self.processes():
             self.wrong(f"converge: processes are left: {self.describe(left)}")
         if left := self.groups():

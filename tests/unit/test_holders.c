@@ -328,6 +328,28 @@ static void holder_whose_leader_has_ended(void **state)
 	end_child(pid);
 }
 
+static void by_cwd_with_much_memory(void *argument)
+{
+	size_t size = (size_t)768 << 20;
+	by_cwd(argument);
+	CHILD_CHECK(mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0) != MAP_FAILED);
+}
+
+/* It still has its directory while its memory is given back, which takes a while; but it does nothing any more. */
+static void who_has_been_killed_holds_nothing(void **state)
+{
+	(void)state;
+	child_body *body = by_cwd_with_much_memory;
+	pid_t pid = start_child(hold, &body);
+	struct process process = {0};
+	assert_true(is_holder(pid));
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	while (!process.ending)
+		assert_int_equal(process_read(pid, &process, NULL), 0);
+	assert_false(is_holder(pid));
+	end_child(pid);
+}
+
 static void hold_gate(void *gate)
 {
 	pin_close(&home);
@@ -403,6 +425,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test_setup_teardown(holders_in_other_mount_namespaces, make_home, remove_home),
 	    cmocka_unit_test_setup_teardown(holder_by_root_directory, make_home, remove_home),
 	    cmocka_unit_test_setup_teardown(holder_whose_leader_has_ended, make_home, remove_home),
+	    cmocka_unit_test_setup_teardown(who_has_been_killed_holds_nothing, make_home, remove_home),
 	    cmocka_unit_test_setup_teardown(X40_gate_holders_by_identity_not_by_name, make_home, remove_home),
 	    cmocka_unit_test_setup_teardown(L15_writer_from_outside_is_named, make_home, remove_home),
 	};
