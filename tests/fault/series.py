@@ -49,6 +49,7 @@ class Series:
 
     kinds, make_stage, quiet, until = (), Stage, False, None
     roles = ("control", "boot", "keeper", "guard") # to whom it is done
+    said = None # the command of the trial under way
     whole = False # every call is tried, although this is one of several that share them
 
     def __init__(self, scene, role, kind, stride=1, offset=1):
@@ -86,6 +87,7 @@ class Series:
         for what in () if self.quiet else stage.violations:
             print(f"{time.strftime('%T')} VIOLATED {where}: {what}", flush=True)
         if stage.violations:
+            self.quiet or print(f"    it said: {self.said}", flush=True)
             stage.violations.clear()
             stage.sweep()
             stage.settled()
@@ -100,6 +102,7 @@ class Series:
         scene.prepare(stage)
         with stage.injected([*self.options(n, k), "--role", self.role, "--each", EACH], *scene.words) as done:
             self.after(stage, scene, done, n)
+        self.said = done
         acted = done.event("inject")
         reached = acted or done.event("no-such-errno") # EINTR for ever, or it has fewer errnos than that
         self.exhausted = isinstance(self, Faults) and bool(reached) and k + 1 >= reached["errnos"]
@@ -280,6 +283,7 @@ class Memory(Series):
         told = os.path.join(stage.dir, "told")
         done = stage.run(*scene.words, env=dict(LD_PRELOAD=FAIL_ALLOC, FAIL_ALLOC_TOOL=stage.tool, FAIL_ALLOC_ROLE=self.role, FAIL_ALLOC_AT=str(n),
                                                 FAIL_ALLOC_EVER="1" if self.kind == "for ever" else "0", FAIL_ALLOC_TOLD=told))
+        self.said = done
         self.after(stage, scene, done, n)
         acted = os.path.exists(told)
         if acted:

@@ -204,13 +204,14 @@ class Stage:
     # --- what is there --------------------------------------------------------------------------------------------------------
 
     def processes(self):
-        """Living processes of this plane, by their environment."""
+        """Living processes of this plane, by their environment; one that is just becoming a program, or ending, has none, but a directory."""
         marks, found = (f"\0KIROCREW_POD_ROOT={self.root}\0".encode(), f"\0KIROCREW_HOME={self.root}/".encode()), []
         for entry in filter(str.isdigit, os.listdir("/proc")):
             with contextlib.suppress(OSError):
                 with open(f"/proc/{entry}/environ", "rb", buffering=0) as file:
                     environ = b"\0" + file.readall()
-                if any(mark in environ for mark in marks) and alive(int(entry)) and os.readlink(f"/proc/{entry}/exe") != INJECT:
+                ours = any(mark in environ for mark in marks) or (environ == b"\0" and os.readlink(f"/proc/{entry}/cwd").startswith(self.root + "/"))
+                if ours and alive(int(entry)) and os.readlink(f"/proc/{entry}/exe") != INJECT:
                     found.append(int(entry))
         return found
 
