@@ -72,11 +72,15 @@ class Lanes:
         return broken
 
 
-def run_lanes(options, words):
-    """The rows of all, and what was broken off."""
+def run_lanes(options, words, before):
+    """The rows of all but those of `before`, and what was broken off."""
     processors, lanes, broken, rows = sorted(os.sched_getaffinity(0)), Lanes(words), [], []
     with tempfile.TemporaryDirectory(prefix="lanes-") as directory:
         os.chmod(directory, 0o1777)
+        done = os.path.join(directory, "done")
+        with open(done, "w") as file:
+            file.writelines(json.dumps(row) + "\n" for row in before)
+        lanes.words += ["--done", done]
         for world in worlds(options):
             if lanes.stopped:
                 broken.append(f"{', '.join(world)}: not begun")

@@ -8,6 +8,7 @@ import time
 
 from scenes import Up
 from stage import BACKEND, FAIL_ALLOC, SERVE, Stage
+from standstill import stood_still_since
 
 WAYS = ("down", "prune", "up")
 ERRNOS = 8 # of a call, at most (calls.c)
@@ -74,13 +75,34 @@ class Series:
         reached = False
         for k in self.variants(n):
             began = time.monotonic()
-            self.exhausted = False
-            acted, reached_now = self.trial(stage, n, k)
+            acted, reached_now = self.undisturbed(stage, n, k)
             reached |= reached_now
             self.note(stage, tally, f"{self}, call {n}/{k} ({self.where})", acted, time.monotonic() - began)
             if not reached_now or self.exhausted:
                 break
         return reached and not any(self.until in what for what in tally.violations if self.until)
+
+    def undisturbed(self, stage, n, k):
+        """A trial. One in which something was wrong while the machine stood still is made again, and that is said."""
+        for last in (False, False, True):
+            began, failure, found = time.monotonic(), None, (False, False)
+            self.exhausted = False
+            try:
+                found = self.trial(stage, n, k)
+            except RuntimeError as what: # the state before could not be made
+                failure = what
+            if not (failure or stage.violations) or last or not stood_still_since(began):
+                break
+            print(f"AGAIN {self}, call {n}/{k}: the machine stood still: {failure or stage.violations}", flush=True)
+            self.clean(stage)
+        if failure:
+            raise failure
+        return found
+
+    def clean(self, stage):
+        stage.violations.clear()
+        stage.sweep()
+        stage.settled()
 
     def note(self, stage, tally, where, acted, seconds):
         tally.add(acted, [f"{where}: {what}" for what in stage.violations], seconds)
@@ -88,9 +110,7 @@ class Series:
             print(f"{time.strftime('%T')} VIOLATED {where}: {what}", flush=True)
         if stage.violations:
             self.quiet or print(f"    it said: {self.said}", flush=True)
-            stage.violations.clear()
-            stage.sweep()
-            stage.settled()
+            self.clean(stage)
 
     def variants(self, n):
         return (0,)

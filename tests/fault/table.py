@@ -52,7 +52,7 @@ def print_rows(rows):
     print(f"{'':{width}}" + "".join(f" {world:>29}" for world in worlds))
     for section, whats in lines.items():
         print(f"\n{section:{width}}" + "".join(f" {number:>9}" for number in NUMBERS) * len(worlds))
-        for what in whats:
+        for what in sorted(whats):
             line(section, what, what)
     print()
     line(None, None, "all")
