@@ -33,7 +33,7 @@ def running(pids):
     return [pid for pid in pids if alive(pid)]
 
 
-class Processes(PlaneTest):
+class Idle(PlaneTest):
     def idle(self, name, *words, flags=(), **how):
         return self.up(name, *(words or IDLE), flags=("--health", "none", *flags), **how)
 
@@ -47,8 +47,8 @@ class Processes(PlaneTest):
         self.assert_no_residue(report["id"])
         self.assertEqual(running(self.processes_of(report["id"])), [])
 
-    # --- X37 --------------------------------------------------------------------------------------------------------------
 
+class Crowds(Idle):
     def test_X37_one_that_ignores_all_signals(self):
         self.assert_gone(self.crowd("deaf"))
 
@@ -80,6 +80,8 @@ class Processes(PlaneTest):
         report = self.idle("a", CROWD, "zombies", "1000")
         self.assert_gone(report)
 
+
+class Processes(Idle):
     # --- X38 --------------------------------------------------------------------------------------------------------------
 
     def ends_at_once(self, ways):
