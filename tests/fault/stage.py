@@ -204,7 +204,7 @@ class Stage:
     # --- what is there --------------------------------------------------------------------------------------------------------
 
     def processes(self):
-        """Living processes of this plane, by their environment; one that is just becoming a program, or ending, has none, but a directory."""
+        """Living processes of this plane, by their environment; one that is just becoming a program has none, but a directory."""
         marks, found = (f"\0KIROCREW_POD_ROOT={self.root}\0".encode(), f"\0KIROCREW_HOME={self.root}/".encode()), []
         for entry in filter(str.isdigit, os.listdir("/proc")):
             with contextlib.suppress(OSError):

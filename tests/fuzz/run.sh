@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Every fuzz target for a while, each from its corpus, as many at once as there are processors: tests/fuzz/run.sh TREE BUILD-DIRECTORY [SECONDS].
-# Builds them with clang, libFuzzer and the sanitizers. What a target finds is kept in BUILD-DIRECTORY/found, and is to become a file of its corpus. A planted fault must be found first.
+# Builds them with clang, libFuzzer and the sanitizers. What a target finds is kept in BUILD-DIRECTORY/found, and is to become a file of its corpus.
+# A planted fault must be found first.
 set -euo pipefail
 tree=$1 build=$2 seconds=${3:-60}
 names=()
