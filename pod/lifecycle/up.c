@@ -560,7 +560,7 @@ static int up_locked(struct ascent *a, struct err *err)
 		r = choose_service(a, sight.facts.spec.backend, err);
 	if (r == 0)
 		r = check_guard(a, err);
-	if (r == 0 && a->request->only_new && pod_exists(&sight.facts))
+	if (r == 0 && a->request->only_new && pod_stands(&sight.facts))
 		r = refuse(err, REFUSAL_EXISTS, a->request->name.text, "it is %s", pod_state_name(sight.state));
 	if (r == 0)
 		r = up_decide(&sight.facts, &plan, err);

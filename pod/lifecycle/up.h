@@ -14,7 +14,7 @@ struct up_request {
 	const char *port, *seed, *health, *memory_max, *cpu_quota, *approval; /* NULL: as recorded */
 	struct life_wish life;
 	bool crons, no_embeddings;
-	bool only_new;                /* REFUSAL_EXISTS for whatever there is of that name */
+	bool only_new;                /* REFUSAL_EXISTS for whatever stands under that name */
 	enum backend backend;         /* BACKEND_AUTO: as recorded, else the plane's */
 	int wait_secs;                /* 0: the plane's budget */
 	unsigned stop_secs;           /* 0: 15 */

@@ -39,10 +39,15 @@ static bool unit_is_dead(const struct unit_state *unit)
 	return unit->active == UNIT_ABSENT || unit->active == UNIT_INACTIVE || unit->active == UNIT_FAILED;
 }
 
+bool pod_stands(const struct pod_facts *facts)
+{
+	return facts->record_kind != RECORD_ABSENT || facts->home != HOME_ABSENT || facts->unit_file || facts->note ||
+	       facts->unit.active > UNIT_INACTIVE;
+}
+
 bool pod_exists(const struct pod_facts *facts)
 {
-	return facts->record_kind != RECORD_ABSENT || facts->home != HOME_ABSENT || facts->retired || facts->unit_file ||
-	       facts->note || facts->unit.active > UNIT_INACTIVE;
+	return facts->retired || pod_stands(facts);
 }
 
 bool pod_is_stranger(const struct pod_facts *facts)

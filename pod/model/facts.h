@@ -99,7 +99,8 @@ const char *pod_state_name(enum pod_state state);
 /* The state, and in reason (may be "") the sentence that explains it, raw bytes. */
 enum pod_state pod_state_decide(const struct pod_facts *facts, char *reason, size_t size);
 const char *pod_home_entry(const struct pod_facts *facts); /* the name in the root of what is this pod's home; NULL none */
-bool pod_exists(const struct pod_facts *facts); /* a record, a home, a unit or a note */
+bool pod_stands(const struct pod_facts *facts); /* a record, a home, a unit or a note */
+bool pod_exists(const struct pod_facts *facts); /* it stands, or a rest of it that nobody owns is on its way out */
 /* Something in the root that merely has a name a pod could have: no `up` made it, and nothing of ours touches it. */
 bool pod_is_stranger(const struct pod_facts *facts);
 

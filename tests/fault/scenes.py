@@ -25,6 +25,7 @@ class Scene:
     """`settings`: the INI; `roles`: whose calls are tried; `words`: the command."""
 
     settings, roles, words, changes = "", ("control",), (), True
+    ways = ("down", "prune", "up") # back, by turns
     patient = False # most of its trials only wait
     deaf = False # the keeper may never answer again
 
@@ -225,7 +226,7 @@ class Probe(Ls):
 class Run(Scene):
     """A pod for the time of a command: when that has ended, or `run` was killed, it is gone without being asked."""
 
-    name = "run"
+    name, ways = "run", (*Scene.ways, "run")
     words = ("run", "a", "--wait-secs", "5", "--payload", " ".join(SERVE), "--", "/bin/true")
 
     def truth(self, stage, done):

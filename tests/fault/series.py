@@ -10,7 +10,6 @@ from scenes import Up
 from stage import BACKEND, FAIL_ALLOC, SERVE, Stage
 from standstill import stood_still_since
 
-WAYS = ("down", "prune", "up")
 ERRNOS = 8 # of a call, at most (calls.c)
 EACH = "4" # of the same call on each of many processes or files: inject.c, --each
 
@@ -179,7 +178,7 @@ class Crashes(Series):
             stage.check_listed()
 
     def way(self, n):
-        return WAYS[n % 3]
+        return self.scene.ways[n % len(self.scene.ways)]
 
 
 class Signals(Series):
@@ -197,7 +196,7 @@ class Signals(Series):
         return ["--at", str(n), "--signal", f"{int(self.asking[k])}{again}"]
 
     def way(self, n):
-        return WAYS[n % 3]
+        return self.scene.ways[n % len(self.scene.ways)]
 
 
 class Twice(Crashes):
@@ -216,7 +215,7 @@ class Twice(Crashes):
             stage.check_listed()
             with stage.injected(["--at", str(n), "--changing", "--kill", "after", "--role", "control", "--each", EACH], *down.words) as done:
                 stage.check_listed()
-                down.back(stage, WAYS[(n + k) % 3])
+                down.back(stage, down.ways[(n + k) % len(down.ways)])
                 stage.check_canary()
             reached = done.event("inject")
         self.where = f"up killed at {k}, down at {reached['call']} {reached['path']}" if reached else "nothing"

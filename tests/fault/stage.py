@@ -308,7 +308,9 @@ class Stage:
             pod = self.sight()
             if last.status or not pod or pod["state"] != "up":
                 self.wrong(f"converge: a new `up` fails: {last}, listed as {pod}")
-        if way != "prune":
+        if way == "run":
+            last = self.run("run", "a", "--payload", " ".join(SERVE), "--", "/bin/true")
+        if way in ("up", "down"):
             last = self.run("down", "a", "--stop-secs", "2")
         if last.status:
             self.wrong(f"converge: {last}")

@@ -181,13 +181,31 @@ class Run(PlaneTest):
             time.sleep(number * 0.03)
             process.kill()
             process.communicate()
-            pods = self.eventually(lambda: [pods for pods in [self.ls()] if not pods or {p["state"] for p in pods.values()} <= {"orphan", "stopped"}],
+            pods = self.eventually(lambda: [pods for pods in [self.ls()] if not pods or {p["state"] for p in pods.values()} <= {"orphan", "stopped", "unfinished"}],
                                    10, "the end of what ran")
             if pods[0]:
                 # Killed between its first file and the first process of the pod: nothing runs, and the next of that name begins anew.
                 self.assertFalse(pods[0]["demo"]["owner_alive"], pods)
             self.assertEqual(self.run_pod("true").status, 0)
             self.assert_nothing()
+
+    def test_what_a_killed_run_or_down_left_of_a_home_is_no_pod(self):
+        self.assertEqual(self.run_pod("true").status, 0)
+        rest = os.path.join(self.root, ".demo@retired")
+        os.makedirs(os.path.join(rest, "workspace"), 0o700)
+        self.assertEqual(self.ls()["demo"]["state"], "unfinished")
+        done = self.run_pod("true")
+        self.assertEqual((done.status, done.err), (0, ""), done)
+        self.assert_nothing()
+
+    def test_a_pod_whose_down_was_begun_is_left_alone(self):
+        report = self.up("demo", "/bin/sleep", "1000", flags=("--health", "none"))
+        rest = os.path.join(self.root, ".demo@retired")
+        os.mkdir(rest, 0o700)
+        refused = self.run_pod("true")
+        self.assertEqual(refused.status, 78, refused)
+        self.assertTrue(os.path.isdir(rest))
+        self.assertEqual(self.ls()["demo"]["id"], report["id"])
 
     def test_a_record_that_cannot_be_read_is_not_taken_for_that_of_another_pod(self):
         record = os.path.join(self.pods_dir, "demo.env")

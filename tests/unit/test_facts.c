@@ -177,8 +177,12 @@ static void what_lives_and_what_exists(void **state)
 	assert_true(pod_exists(&facts));
 	facts = (struct pod_facts){.unit = {.active = UNIT_FAILED}};
 	assert_true(pod_exists(&facts));
-	facts = (struct pod_facts){.retired = true};
+	assert_true(pod_stands(&facts));
+	facts = (struct pod_facts){.retired = true}; /* nobody's: a new pod may be made */
 	assert_true(pod_exists(&facts));
+	assert_false(pod_stands(&facts));
+	facts = (struct pod_facts){.retired = true, .record_kind = RECORD_GOOD};
+	assert_true(pod_stands(&facts));
 	facts = (struct pod_facts){.note = &note};
 	assert_true(pod_exists(&facts));
 	facts = (struct pod_facts){.home = HOME_ODD};
