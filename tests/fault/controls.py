@@ -2,10 +2,12 @@
 
 import os
 import subprocess
+import time
 
 from scenes import Up
 from series import Crashes, Faults, Memory, Tally
 from stage import FAULT, INJECT, Stage
+from standstill import STANDSTILL, stood_still_since
 
 # The bug, the kind of run that shows it, and a word of the violation.
 BUGS = (
@@ -37,6 +39,13 @@ def violations_of(bug, runs, word=None):
     return tally
 
 
+def stand_still():
+    """Held as a whole, and let go on by another."""
+    began, me = time.monotonic(), os.getpid()
+    subprocess.run(["/bin/sh", "-c", f"kill -STOP {me}; sleep {STANDSTILL + 1}; kill -CONT {me}"], check=True)
+    return stood_still_since(began)
+
+
 def controls():
     """Each as a row: what was planted, and the trials, whose violations are what is wrong with the harness."""
     for runs in (Faults, Memory, Crashes):
@@ -51,3 +60,6 @@ def controls():
     done = subprocess.run([INJECT, "--at", "1000000", "--", "/bin/true"], stderr=subprocess.PIPE, timeout=60, check=False)
     nothing.add(True, [] if done.returncode == 3 and b'"injected":false' in done.stderr else ["it does not say that it did nothing"], 0)
     yield "an injector without its call", nothing
+    still = Tally("")
+    still.add(True, [] if stand_still() else ["it does not see that it stood still"], 0)
+    yield "a machine that stands still", still

@@ -198,12 +198,13 @@ class Probe(Ls):
             self.must(stage, "up", "a", "--", *SERVE)
             self.must(stage, "mcp", "add", "a", "s", "--", FAKE_MCP, "well")
         self.before = stage.files()
-        self.living = set(stage.processes())
+        self.living, self.answered = set(stage.processes()), False
 
     def truth(self, stage, done):
         if stage.files() != self.before:
             stage.wrong("truth: probing has changed the plane")
-        if done.status != 0:
+        self.answered = done.status == 0
+        if not self.answered:
             return
         report = done.json
         if not report or (report.get("agent") or {}).get("verdict") != "viable":
@@ -215,8 +216,7 @@ class Probe(Ls):
         super().back(stage, way)
         if left := stage.settles(self.living):
             stage.wrong(f"converge: processes are left: {stage.describe(left)}")
-        again = stage.run(*self.words)
-        if again.status:
+        if not self.answered and (again := stage.run(*self.words)).status:
             stage.wrong(f"converge: a probe without a fault fails: {again}")
         scratches = os.path.join(stage.root, "a", "run", "mcp-tmp")
         if os.path.isdir(scratches) and os.listdir(scratches):
