@@ -157,7 +157,7 @@ static int settle(struct ascent *a, int (*write)(struct ascent *a, struct err *e
 	int before = a->spec.port;
 	struct port_set taken = a->lost;
 	if (r == 0)
-		r = peers_look(a->session, &a->request->name, &taken, err);
+		r = peers_look(a->session, &a->request->name, &plane_lock, &taken, err);
 	if (r == 0)
 		r = port_choose(&a->session->around.plane, &a->request->name, &taken, &a->spec, &moved, err);
 	if (r == 0) /* from here on there is something to take back */
@@ -583,7 +583,7 @@ static int up_locked(struct ascent *a, struct err *err)
 static int make_plane(struct session *session, struct err *err)
 {
 	struct port_set claimed = {0};
-	int r = session->root.fd < 0 ? peers_look(session, NULL, &claimed, err) : 0;
+	int r = session->root.fd < 0 ? peers_look(session, NULL, NULL, &claimed, err) : 0;
 	return r < 0 ? r : session_make_plane(session, err);
 }
 

@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import subprocess
+import time
 import unittest
 
 from plane import PYTHON, SERVE, PlaneTest
@@ -169,6 +170,40 @@ class Ready(PlaneTest):
         self.down(name)
         again = self.up(name)
         self.assertEqual(again["port"], second.json["port"])
+
+    def many_records(self, count):
+        """Of pods that do not run, with ports outside of the band; the text of the record of `demo`."""
+        self.up("demo")
+        with open(os.path.join(self.pods_dir, "demo.env")) as text:
+            lines = [line for line in text if not line.startswith(("PORT", "HOME_ID", "ID"))]
+        for number in range(count):
+            with open(os.path.join(self.pods_dir, f"other{number}.env"), "w") as text:
+                text.writelines([*lines, f"PORT='{30000 + number}'\n"])
+        self.down("demo")
+
+    def test_L32_the_ports_of_many_pods_are_known_and_a_change_is_seen(self):
+        self.many_records(80)
+        wanted, (lock,) = self.preferred("demo"), [os.path.join(self.pods_dir, name) for name in os.listdir(self.pods_dir) if name.endswith("@plane.lock")]
+        for _ in range(2): # what was written within the last two seconds is read again
+            time.sleep(2.1)
+            self.assertEqual(self.up("demo")["port"], wanted)
+            self.down("demo")
+        self.assertGreater(os.path.getsize(lock), 80 * 40, "what was read is not kept")
+        record = os.path.join(self.pods_dir, "other7.env")
+        before = os.stat(record)
+        with open(record, "r+b") as text: # in place, as long as before, and the times set back
+            bytes_ = text.read()
+            text.seek(0)
+            text.write(bytes_.replace(b"PORT='30007'", f"PORT='{wanted}'".encode()))
+        os.utime(record, ns=(before.st_atime_ns, before.st_mtime_ns))
+        for content in (None, b"", b"pod claims 1\0\0\0\0", os.urandom(9000)):
+            if content is not None:
+                with open(lock, "wb") as kept:
+                    kept.write(content)
+            self.assertNotEqual(self.up("demo")["port"], wanted)
+            self.down("demo")
+        os.unlink(record)
+        self.assertEqual(self.up("demo")["port"], wanted)
 
     def test_L32_a_full_band_is_one_clear_refusal(self):
         self.env["KIROCREW_POD_PORT_SPAN"] = "2"

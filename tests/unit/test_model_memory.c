@@ -5,6 +5,7 @@
 
 #include "alloc_fail.h"
 #include "fsops/cleanup.h"
+#include "pod/model/claims.h"
 #include "pod/model/environment.h"
 #include "pod/model/floor.h"
 #include "pod/model/ini.h"
@@ -88,6 +89,20 @@ static int spec_there_and_back(void *context)
 	int r = spec_from_record(context, &spec, &err);
 	if (r == 0)
 		r = spec_to_record(&spec, &out, &err);
+	return said(r, &err);
+}
+
+static int keep_claims(void *context)
+{
+	struct claim one = {.port = 1};
+	AUTO_CLAIMS struct claims again = {0};
+	AUTO_FREE char *bytes = NULL;
+	size_t len;
+	struct err err = {0};
+	(void)context;
+	int r = claims_render(&(struct claims){.v = &one, .n = 1}, &bytes, &len, &err);
+	if (r == 0)
+		r = claims_parse(bytes, len, &again, &err);
 	return said(r, &err);
 }
 
@@ -360,6 +375,7 @@ static void X52_records(void **state)
 	struct err err = {0};
 	(void)state;
 	walk(read_record, NULL, 20);
+	walk(keep_claims, NULL, 2);
 	assert_done(record_parse(record_text, sizeof record_text - 1, &record, &err), &err);
 	walk(spec_there_and_back, &record, 20);
 }
