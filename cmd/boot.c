@@ -4,7 +4,7 @@
 
 static int run_boot(const struct arguments *arguments, struct err *err)
 {
-	AUTO_BOOT struct boot boot = {.session = {.root = PIN_NONE, .pods_dir = PIN_NONE}, .gate = LOCK_NONE, .in = RESIDENCE_NONE};
+	AUTO_BOOT struct boot boot = BOOT_NONE;
 	int r = boot_prepare(arguments->config, arguments->names[0], &boot, err);
 	for (size_t i = 0; i < boot.lines.n; i++)
 		print_note("%s", boot.lines.v[i]);

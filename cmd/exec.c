@@ -6,7 +6,7 @@
 static int run_exec(const struct arguments *arguments, struct err *err)
 {
 	AUTO_SESSION struct session session = {.root = PIN_NONE, .pods_dir = PIN_NONE};
-	AUTO_PASSAGE struct passage passage = {0};
+	AUTO_PASSAGE struct passage passage = PASSAGE_NONE;
 	struct pod_name name;
 	if (!arguments->command_count)
 		return refuse(err, REFUSAL_USAGE, "exec", "the command stands after `--`");

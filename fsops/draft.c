@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fsops/cleanup.h"
@@ -82,6 +83,26 @@ static int link_and_unlink(const struct pin *from, const char *name, const struc
 	return unlinkat(from->fd, name, 0) < 0 ? -errno : 0;
 }
 
+/* rename(2) lets a directory replace an empty one: the name is taken first, by one of ours. */
+static int move_over_own(const struct pin *from, const char *name, const struct pin *to, const char *to_name)
+{
+	if (mkdirat(to->fd, to_name, 0700) < 0)
+		return -errno;
+	if (renameat(from->fd, name, to->fd, to_name) == 0)
+		return 0;
+	int r = -errno;
+	(void)unlinkat(to->fd, to_name, AT_REMOVEDIR);
+	return r == -ENOTEMPTY ? -EEXIST : r;
+}
+
+static int rename_in_two_steps(const struct pin *from, const char *name, const struct pin *to, const char *to_name)
+{
+	struct stat st;
+	if (fstatat(from->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	return S_ISDIR(st.st_mode) ? move_over_own(from, name, to, to_name) : link_and_unlink(from, name, to, to_name);
+}
+
 static int rename_new(const struct pin *from, const char *name, const struct pin *to, const char *to_name)
 {
 #ifdef RENAME_NOREPLACE
@@ -90,7 +111,7 @@ static int rename_new(const struct pin *from, const char *name, const struct pin
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
 #endif
-	return link_and_unlink(from, name, to, to_name);
+	return rename_in_two_steps(from, name, to, to_name);
 }
 
 int publish_new(const struct pin *from, const char *name, const struct pin *to, const char *to_name, struct err *err)

@@ -36,6 +36,7 @@ void passage_free(struct passage *passage)
 {
 	environment_free(&passage->environment);
 	words_free(&passage->argv);
+	pin_close(&passage->workspace);
 }
 
 /* --- steps -------------------------------------------------------------------------------------------------------------- */
@@ -122,7 +123,9 @@ static int make_environment(struct boot *b, struct err *err)
 {
 	bool in_checkout = b->in.spec.exec.n == 0 && b->in.spec.checkout;
 	(void)snprintf(b->passage.directory, sizeof b->passage.directory, "%s", in_checkout ? b->in.spec.checkout : b->in.paths.workspace);
-	int r = residence_environment(&b->session, &b->in, err);
+	int r = in_checkout ? 0 : home_room(&b->in.home, HOME_WORKSPACE, &b->passage.workspace, err);
+	if (r == 0)
+		r = residence_environment(&b->session, &b->in, err);
 	return r < 0 ? r : environment_copy(b->in.payload.v, &b->passage.environment, err);
 }
 
@@ -158,7 +161,7 @@ int boot_prepare(const char *config, const char *text, struct boot *boot, struct
 		pass_gate, read_record, read_settings, payload_ready, open_home, furnish_home, stage_stores, make_environment,
 		prove_agent, clear_note,
 	};
-	*boot = (struct boot){.session = {.root = PIN_NONE, .pods_dir = PIN_NONE}, .gate = LOCK_NONE, .in = RESIDENCE_NONE};
+	*boot = BOOT_NONE;
 	int r = pod_name_parse(text, strlen(text), &boot->in.name, err);
 	if (r == 0)
 		r = session_open(config, &boot->session, err);
@@ -207,23 +210,26 @@ int passage_for_command(struct session *session, const struct pod_name *name, ch
 			struct err *err)
 {
 	AUTO_RESIDENCE struct residence in = RESIDENCE_NONE;
-	AUTO_PASSAGE struct passage passage = {0};
+	AUTO_PASSAGE struct passage passage = PASSAGE_NONE;
 	int r = residence_open(session, name, &in, err);
 	if (r == 0)
 		r = environment_copy(in.payload.v, &passage.environment, err);
 	if (r == 0)
 		r = words_copy(command, count, &passage.argv, err);
+	if (r == 0)
+		r = home_room(&in.home, HOME_WORKSPACE, &passage.workspace, err);
 	if (r < 0)
 		return r;
 	(void)snprintf(passage.directory, sizeof passage.directory, "%s", in.paths.workspace);
 	*ret_passage = passage;
-	passage = (struct passage){0};
+	passage = PASSAGE_NONE;
 	return 0;
 }
 
 int passage_enter(const struct passage *passage, struct err *err)
 {
-	return chdir(passage->directory) < 0 ? err_code(err, -errno, "directory", passage->directory) : 0;
+	int r = passage->workspace.fd < 0 ? chdir(passage->directory) : fchdir(passage->workspace.fd);
+	return r < 0 ? err_code(err, -errno, "directory", passage->directory) : 0;
 }
 
 int passage_go(const struct passage *passage, struct err *err)

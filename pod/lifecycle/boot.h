@@ -10,8 +10,10 @@
 struct passage {
 	struct environment environment;
 	struct words argv;
+	struct pin workspace;		/* entered by descriptor, whatever has its name meanwhile; fd -1: `directory` is the operator's own */
 	char directory[PLANE_PATH_MAX];
 };
+#define PASSAGE_NONE ((struct passage){.workspace = PIN_NONE})
 void passage_free(struct passage *passage);
 #define AUTO_PASSAGE __attribute__((cleanup(passage_free)))
 int passage_for_command(struct session *session, const struct pod_name *name, char *const *command, size_t count, struct passage *ret_passage,
@@ -27,6 +29,8 @@ struct boot {
 	struct passage passage;
 	struct words lines; /* for the pod's log, raw bytes: a line for each store, warnings */
 };
+#define BOOT_NONE                                                                                                                          \
+	((struct boot){.session = {.root = PIN_NONE, .pods_dir = PIN_NONE}, .gate = LOCK_NONE, .in = RESIDENCE_NONE, .passage = PASSAGE_NONE})
 void boot_free(struct boot *boot);
 #define AUTO_BOOT __attribute__((cleanup(boot_free)))
 

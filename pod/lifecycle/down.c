@@ -229,12 +229,27 @@ static int descend(struct descent *d, struct err *err)
 	return r < 0 ? r : verify_gone(d, err);
 }
 
+/* Without a record the keeper knows, or the home bears it. */
+static const char *generation(const struct descent *d, char marker[37])
+{
+	AUTO_PIN struct pin home = PIN_NONE;
+	const struct pod_facts *facts = d->facts;
+	if (facts->record_kind != RECORD_ABSENT)
+		return facts->spec.id;
+	if (*facts->unit.group.pod_id)
+		return facts->unit.group.pod_id;
+	*marker = '\0';
+	if (facts->home == HOME_POD && pin_child(&d->session->root, d->name->text, &home, NULL) == 0)
+		(void)home_marker_read(&home, marker, NULL);
+	return marker;
+}
+
 /* Somebody may have brought it up anew, or given it another owner, since it was decided that it must go. */
 static bool is_meant(const struct descent *d)
 {
-	const struct spec *spec = &d->facts->spec;
+	char marker[37];
 	bool over = d->facts->life_end != LIFE_LASTS;
-	return (!d->options.id || strcmp(d->options.id, spec->id) == 0) && (!d->options.only_ended || over);
+	return (!d->options.id || strcmp(d->options.id, generation(d, marker)) == 0) && (!d->options.only_ended || over);
 }
 
 /* A record that could not be read names another generation as little as the one that is meant. */

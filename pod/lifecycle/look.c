@@ -50,7 +50,18 @@ static int look_record(struct session *session, unsigned traces, struct pod_fact
 	return lost ? err_code(err, -ENOMEM, "record", facts->name.text) : 0;
 }
 
-/* A record can be forged, or copied by hand: the home of a pod that has a record of its own is not taken for a moved one of this pod. */
+/* Its manager knows it, or cannot be asked. */
+static bool has_unit(struct session *session, enum backend backend, const struct pod_name *name)
+{
+	struct service *service = NULL;
+	struct unit_state unit = {0};
+	if (session_service(session, backend, &service, NULL) < 0 || service->ops->query(service, name, &unit, NULL) < 0)
+		return true;
+	return unit.active != UNIT_ABSENT && unit.active != UNIT_INACTIVE;
+}
+
+/* A record can be forged, copied or renamed by hand: the home of a pod that has a record of its own, or a unit, is not taken for a moved one of this
+ * pod. */
 static int drop_home_of_another(struct session *session, struct pod_facts *facts, struct err *err)
 {
 	struct pod_name name;
@@ -60,7 +71,8 @@ static int drop_home_of_another(struct session *session, struct pod_facts *facts
 	if (!named || strcmp(name.text, facts->name.text) == 0)
 		return 0;
 	int r = plane_probe(&session->root, &session->pods_dir, session->around.plane.prefix, &name, &traces, err);
-	if (r == 0 && (traces & TRACE_RECORD)) {
+	bool another = traces & (TRACE_RECORD | TRACE_SOCKET | TRACE_PLIST);
+	if (r == 0 && (another || has_unit(session, facts->spec.backend, &name))) {
 		free(facts->home_moved);
 		facts->home_moved = NULL;
 	}
@@ -113,6 +125,7 @@ static void look_unit(struct session *session, struct pod_facts *facts)
 		unit_unknown(&facts->unit, &why);
 	if (facts->spec.backend == BACKEND_EMBEDDED || facts->unit_file)
 		(void)snprintf(facts->unit.group.pod_id, sizeof facts->unit.group.pod_id, "%s", facts->spec.id);
+	(void)snprintf(facts->unit.group.pod_name, sizeof facts->unit.group.pod_name, "%s", facts->name.text);
 }
 
 static void look_overdue(const struct session *session, struct pod_facts *facts)

@@ -64,6 +64,8 @@ int residence_open(struct session *session, const struct pod_name *name, struct 
 	if (r == 0)
 		r = pin_home(session, &residence, err);
 	if (r == 0)
+		r = home_check_rooms(&residence.home, err);
+	if (r == 0)
 		r = residence_environment(session, &residence, err);
 	if (r < 0)
 		return r;

@@ -43,6 +43,7 @@ struct ascent {
 	struct life life; /* what was wished for */
 	struct port_set lost;
 	bool made_record, made_home, guarded, started, had_log;
+	bool moves; /* to another backend */
 };
 
 static void cleanup_ascent(struct ascent *a)
@@ -224,10 +225,12 @@ static int undo_record(struct ascent *a, struct err *err)
 	return record_delete(&a->session->pods_dir, &a->request->name, err);
 }
 
-/* The record stays, but must not claim a home that is gone. */
-static int undo_refused_home(struct ascent *a, struct err *err)
+/* The record of a new pod stays, but must not claim a home that is gone. */
+static int undo_refused(struct ascent *a, struct err *err)
 {
 	int r = undo_home(a, err);
+	if (r == 0 && a->before.count)
+		return undo_record(a, err);
 	if (r < 0 || !a->made_home)
 		return r;
 	a->spec.home_identity[0] = '\0';
@@ -246,12 +249,14 @@ static int undo_guard(struct ascent *a, struct err *err)
 	return a->service->ops->guard(a->service, &unit, err);
 }
 
-/* A refusal stays listed: record, note and the unit's failed state remain, only the home that this call made goes. */
+/* A refusal stays listed: note and the unit's failed state remain, and the record, of a pod that was there as it was; the home that this call made goes. */
 static int undo(struct ascent *a, struct err *err)
 {
 	int r = 0;
-	if (a->report->refused)
-		return undo_refused_home(a, err);
+	if (a->report->refused) {
+		r = undo_refused(a, err);
+		return r == 0 && a->before.count && a->guarded ? undo_guard(a, err) : r;
+	}
 	if (a->started) {
 		r = a->service->ops->stop(a->service, &a->request->name, (int64_t)a->unit.stop_secs * 1000, NULL, err);
 		if (r == 0)
@@ -491,8 +496,22 @@ static int already_running(struct ascent *a, const struct pod_facts *facts, stru
 	return r;
 }
 
+/* Nothing of a pod that gets another manager is left with its former one. */
+static int leave_backend(struct ascent *a, const struct pod_facts *facts, struct err *err)
+{
+	struct service *former = NULL;
+	int r = session_service(a->session, facts->spec.backend, &former, err);
+	if (r == 0)
+		r = former->ops->stop(former, &a->request->name, STOP_FOR_RESTART_MS, NULL, err);
+	if (r == 0 && former->ops->unguard && life_is_bounded(&facts->spec.life))
+		r = former->ops->unguard(former, &a->request->name, facts->spec.id, err);
+	return r < 0 ? r : former->ops->forget(former, &a->request->name, err);
+}
+
 static int quiet_unit(struct ascent *a, const struct pod_facts *facts, struct err *err)
 {
+	if (a->moves)
+		return leave_backend(a, facts, err);
 	bool inert = facts->unit.active == UNIT_INACTIVE && !facts->unit_file;
 	if (facts->unit.active == UNIT_ABSENT || inert)
 		return 0;
@@ -560,6 +579,8 @@ static int up_locked(struct ascent *a, struct err *err)
 		r = choose_service(a, sight.facts.spec.backend, err);
 	if (r == 0)
 		r = check_guard(a, err);
+	if (r == 0)
+		r = up_decide_backend(&sight.facts, a->request->backend, &a->moves, err);
 	if (r == 0 && a->request->only_new && pod_stands(&sight.facts))
 		r = refuse(err, REFUSAL_EXISTS, a->request->name.text, "it is %s", pod_state_name(sight.state));
 	if (r == 0)

@@ -69,13 +69,13 @@ static int nobody_holds_it(const struct question *q, struct err *err)
 	return refuse(err, REFUSAL_IN_USE, q->facts->name.text, "its home is held by %s, which no unit started; nothing was changed", q->occupants);
 }
 
-/* With the record the generation was lost, by which the processes of a lost keeper are known; the home bears it as well. But the payload can
- * write there: what is found so is named, and never signalled. */
+/* With the record the generation was lost, by which the processes of a lost keeper are known; and systemd's are known by their unit, which may be one of
+ * another prefix. The home bears the generation as well. But the payload can write there: what is found so is named, and never signalled. */
 static int nobody_of_it_lives(const struct question *q, struct err *err)
 {
 	AUTO_PIN struct pin home = PIN_NONE;
 	AUTO_PROCESSES struct process_list members = {0};
-	struct unit_group group = {0};
+	struct unit_group group = {.unkept = true};
 	int r = *q->facts->unit.group.pod_id ? 0 : open_home(q, &home, err);
 	if (r <= 0 || home_marker_read(&home, group.pod_id, NULL) < 0)
 		return r < 0 ? r : 0;
@@ -83,7 +83,7 @@ static int nobody_of_it_lives(const struct question *q, struct err *err)
 	if (r < 0 || members.n == 0)
 		return r;
 	retire_names(&members, q->occupants, OCCUPANTS_MAX);
-	return refuse(err, REFUSAL_IN_USE, q->facts->name.text, "its record is gone, but what was started for it lives: %s; nothing was changed",
+	return refuse(err, REFUSAL_IN_USE, q->facts->name.text, "no unit is known here, but what was started for it lives: %s; nothing was changed",
 		      q->occupants);
 }
 

@@ -300,6 +300,17 @@ int up_decide(const struct pod_facts *facts, struct up_plan *ret_plan, struct er
 	return 0;
 }
 
+int up_decide_backend(const struct pod_facts *facts, enum backend wanted, bool *ret_moves, struct err *err)
+{
+	enum backend recorded = facts->spec.backend;
+	*ret_moves = wanted != BACKEND_AUTO && recorded != BACKEND_AUTO && wanted != recorded;
+	if (!*ret_moves || unit_is_dead(&facts->unit))
+		return 0;
+	if (facts->unit.active == UNIT_UNKNOWN)
+		return refuse(err, REFUSAL_BACKEND_KEPT, facts->name.text, "%s does not say whether it runs there (%s)", backend_name(recorded), facts->unit.detail);
+	return refuse(err, REFUSAL_BACKEND_KEPT, facts->name.text, "it is %s's", backend_name(recorded));
+}
+
 int down_decide(const struct pod_facts *facts, struct down_plan *ret_plan, struct err *err)
 {
 	struct down_plan plan = {

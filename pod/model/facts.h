@@ -28,6 +28,8 @@ struct unit_group {
 	pid_t tree;       /* keeper pid, 0 none; itself not a member */
 	uint64_t tree_start; /* its start time (struct process), 0: the caller vouches that the pid is still the keeper's */
 	char pod_id[37];  /* for remnants of a dead keeper; "" none */
+	char pod_name[64]; /* whose they are: a record may be a copy of another's; "" of whatever name */
+	bool unkept;      /* also those that no keeper started: to be named, never to be signalled */
 };
 
 struct unit_state {
@@ -117,6 +119,8 @@ struct up_plan {
 	bool unclaimed; /* a home of which no record knows: only if nobody lives in it */
 };
 int up_decide(const struct pod_facts *facts, struct up_plan *ret_plan, struct err *err);
+/* *ret_moves: from the backend that its record names to the wanted one. REFUSAL_BACKEND_KEPT: two managers would start it. */
+int up_decide_backend(const struct pod_facts *facts, enum backend wanted, bool *ret_moves, struct err *err);
 
 /* `down` and `prune` of a pod: what may be done (contract, section 10). */
 struct down_plan {

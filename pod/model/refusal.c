@@ -34,6 +34,8 @@ static const struct refusal_entry table[REFUSAL_COUNT_] = {
 	[REFUSAL_AGENT_DEAD] = {"agent-dead", EXIT_REFUSED, true, "the agent cannot start", "mend the agent, then run `kirocrew-pod up` again"},
 	[REFUSAL_VALUE] = {"value", EXIT_REFUSED, true, "the value cannot be carried to the pod", "choose another"},
 	[REFUSAL_PORT_KEPT] = {"port-kept", EXIT_REFUSED, false, "a pod that runs keeps its port", "take it down before it is given another with --port"},
+	[REFUSAL_BACKEND_KEPT] = {"backend-kept", EXIT_REFUSED, false, "a pod that has not ended keeps its backend",
+				  "leave --backend out, or take the pod down before it is given another"},
 	[REFUSAL_SERVER_EXISTS] = {"server-exists", EXIT_REFUSED, false, "there is such a server already, and it is left alone",
 				   "say --replace, or choose another name"},
 	[REFUSAL_EXISTS] = {"exists", EXIT_REFUSED, false, "there is such a pod already, and it is left alone", "take it down, or choose another name"},

@@ -44,6 +44,7 @@ enum refusal {
 	REFUSAL_VALUE,           /* a value that cannot be carried */
 	REFUSAL_IN_USE,          /* a home that somebody holds */
 	REFUSAL_PORT_KEPT,       /* another port for a pod that runs */
+	REFUSAL_BACKEND_KEPT,    /* another backend for one whose manager has not ended it */
 	REFUSAL_SERVER_EXISTS,   /* an MCP server of that name, with other words */
 	REFUSAL_EXISTS,          /* a pod of that name, where a new one is asked for */
 	REFUSAL_OWNER,           /* no such process, or nobody could watch it */

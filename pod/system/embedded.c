@@ -103,6 +103,7 @@ void embedded_complete(struct embedded *e, const struct pod_name *name, pid_t ke
 	if (*state->group.cgroup && !keeper_cgroup_plausible(e->cgroup_mount, state->group.cgroup, group))
 		*state->group.cgroup = 0;
 	state->group.tree = keeper;
+	(void)snprintf(state->group.pod_name, sizeof state->group.pod_name, "%s", name->text);
 }
 
 int embedded_remnants(const struct embedded *e, const struct pod_name *name, const char *id, struct unit_group *ret_group, struct err *err)
@@ -110,6 +111,7 @@ int embedded_remnants(const struct embedded *e, const struct pod_name *name, con
 	struct unit_group group = {0};
 	char directory[KEEPER_CGROUP_NAME_MAX];
 	(void)snprintf(group.pod_id, sizeof group.pod_id, "%s", id ? id : "");
+	(void)snprintf(group.pod_name, sizeof group.pod_name, "%s", name->text);
 	int r = *group.pod_id ? 0 : record_id(embedded_pods_dir(e), name, group.pod_id, err);
 	if (r < 0)
 		return r;
@@ -149,6 +151,7 @@ int embedded_state_without_answer(const struct embedded *e, const struct pod_nam
 	case -ENOENT:
 		state.active = UNIT_ABSENT;
 		r = record_id(embedded_pods_dir(e), name, state.group.pod_id, err);
+		(void)snprintf(state.group.pod_name, sizeof state.group.pod_name, "%s", name->text);
 		break;
 	case -ECONNREFUSED:
 		return orphaned(e, name, ret_state, err);

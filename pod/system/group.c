@@ -54,26 +54,27 @@ static bool starts(const char *text, const char *prefix)
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
-static bool names_pod(const char *bytes, size_t len, const char *pod_id)
+static bool names_pod(const char *bytes, size_t len, const struct unit_group *group)
 {
-	bool id = false, keeper = false;
+	bool id = false, keeper = group->unkept, another = false;
 	for (const char *entry = bytes; entry < bytes + len; entry += strlen(entry) + 1) {
-		id |= starts(entry, "KIROCREW_POD_ID=") && !strcmp(entry + strlen("KIROCREW_POD_ID="), pod_id);
+		id |= starts(entry, "KIROCREW_POD_ID=") && !strcmp(entry + strlen("KIROCREW_POD_ID="), group->pod_id);
+		another |= *group->pod_name && starts(entry, "KIROCREW_POD_NAME=") && strcmp(entry + strlen("KIROCREW_POD_NAME="), group->pod_name) != 0;
 		keeper |= starts(entry, "KIROCREW_POD_KEEPER=");
 	}
-	return id && keeper;
+	return id && keeper && !another;
 }
 
 /* An environment that the kernel does not show us is somebody else's. Nearly all do not carry the id: whose the number is now is asked only of
  * one that does. */
-static int carries_id(const struct process *process, const char *pod_id, bool *ret_carries)
+static int carries_id(const struct process *process, const struct unit_group *group, bool *ret_carries)
 {
 	char name[40];
 	AUTO_FREE char *environ_bytes = NULL;
 	size_t len;
 	(void)snprintf(name, sizeof name, "/proc/%d/environ", (int)process->pid);
 	int r = process_file(AT_FDCWD, name, ENVIRON_MAX, &environ_bytes, &len);
-	if (r == 0 && names_pod(environ_bytes, len, pod_id)) {
+	if (r == 0 && names_pod(environ_bytes, len, group)) {
 		AUTO_CLOSE int directory = process_open(process);
 		*ret_carries = directory >= 0;
 		r = directory < 0 ? directory : 0;
@@ -85,7 +86,7 @@ static int is_marked(const struct unit_group *group, const struct process *proce
 {
 	if (!*group->pod_id || process->pid == getpid() || process->pid == group->tree)
 		return 0;
-	return carries_id(process, group->pod_id, ret_marked);
+	return carries_id(process, group, ret_marked);
 }
 
 /* By index in the scan: is it a member? Walks up to the tree's process or to one that carries the id. */

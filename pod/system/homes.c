@@ -15,7 +15,7 @@
 #define ID_LEN 36
 #define MARKER_BYTES_MAX 128
 
-static const char *const furniture[] = {"kiro/settings", "workspace", "run", "os-home/.aws/sso/cache"};
+static const char *const furniture[] = {"kiro/settings", HOME_WORKSPACE, "run", "os-home/.aws/sso/cache"};
 
 int home_open(const struct pin *root, const struct pod_name *name, struct pin *ret_home, struct err *err)
 {
@@ -182,6 +182,26 @@ int home_furnish(const struct pin *home, struct err *err)
 		int r = make_below(home, furniture[i], err);
 		if (r < 0)
 			return r;
+	}
+	return 0;
+}
+
+int home_room(const struct pin *home, const char *room, struct pin *ret_room, struct err *err)
+{
+	struct err why = {0};
+	int r = pin_descend(home, room, ret_room, &why);
+	return r < 0 ? refuse(err, REFUSAL_HOME, room, "%s", why.text) : 0;
+}
+
+int home_check_rooms(const struct pin *home, struct err *err)
+{
+	static const char *const rooms[] = {"kiro", HOME_WORKSPACE, "run", "os-home"};
+	for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) {
+		AUTO_PIN struct pin room = PIN_NONE;
+		struct err why = {0};
+		int r = pin_child(home, rooms[i], &room, &why);
+		if (r < 0 && r != -ENOENT)
+			return refuse(err, REFUSAL_HOME, rooms[i], "%s", why.text);
 	}
 	return 0;
 }

@@ -113,6 +113,7 @@ static int open_signals(struct err *err)
 static int take_record(struct keeper *keeper, struct err *err)
 {
 	int r = record_id(keeper->context->pods_dir, keeper->name, keeper->group.pod_id, err);
+	(void)snprintf(keeper->group.pod_name, sizeof keeper->group.pod_name, "%s", keeper->name->text);
 	if (r < 0 || *keeper->group.pod_id)
 		return r;
 	struct stat st;

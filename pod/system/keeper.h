@@ -12,6 +12,7 @@
 #define KEEPER_ENV_REPORT "KIROCREW_POD_KEEP_REPORT" /* stream socket: one byte says that the start may begin, an encoded keeper_reply how it went */
 #define KEEPER_ENV_KEEPER "KIROCREW_POD_KEEPER"      /* of the payload: the keeper's pid, for those who look for remnants */
 #define KEEPER_ENV_ID "KIROCREW_POD_ID"
+#define KEEPER_ENV_NAME "KIROCREW_POD_NAME"
 #define KEEPER_ENV_INVOCATION "INVOCATION_ID"        /* systemd.exec(5) */
 #define KEEPER_GRACE_MS 15000                        /* of a SIGTERM to the keeper */
 

@@ -62,6 +62,8 @@ static int payload_environment(const struct keeper *keeper, struct environment *
 		r = environment_set(&environment, KEEPER_ENV_KEEPER, pid, err);
 	if (r == 0)
 		r = environment_set(&environment, KEEPER_ENV_INVOCATION, invocation, err);
+	if (r == 0)
+		r = environment_set(&environment, KEEPER_ENV_NAME, keeper->name->text, err);
 	if (r == 0 && *keeper->group.pod_id)
 		r = environment_set(&environment, KEEPER_ENV_ID, keeper->group.pod_id, err);
 	if (r < 0)

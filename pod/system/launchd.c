@@ -95,6 +95,7 @@ static int query_until(struct launchd *launchd, const struct pod_name *name, str
 	/* launchd tells a job's process, not what it has started: the id in their environment does. */
 	if (r == 0)
 		r = record_id(launchd->context.pods_dir, name, ret_state->group.pod_id, err);
+	(void)snprintf(ret_state->group.pod_name, sizeof ret_state->group.pod_name, "%s", name->text);
 	return r;
 }
 

@@ -8,18 +8,17 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "fsops/cleanup.h"
 #include "fsops/deadline.h"
 #include "fsops/file.h"
 #include "fsops/pin.h"
-#include "fsops/tree.h"
 
 #define LOG "pod.log"
 #define OLD_LOG "pod.log.1"
 #define BLOCK 65536
 #define FOLLOW_MS 100
-#define FORGET_MS 10000
 
 /* A FIFO or device under the log's name would block or swallow. */
 static int check_regular(int fd, struct stat *ret_st, struct err *err)
@@ -56,7 +55,9 @@ int logfile_open(const struct plane *plane, const struct pod_name *name, int *re
 	AUTO_CLOSE int fd = -1;
 	struct stat st;
 	int r = pin_make_path(plane->artifacts, 0700, &artifacts, err);
-	if (r == 0)
+	if (r == 0) /* one that is there keeps its mode: it may hold more than logs */
+		r = pin_child(&artifacts, name->text, &folder, err);
+	if (r == -ENOENT)
 		r = pin_make_child(&artifacts, name->text, 0700, NULL, &folder, err);
 	if (r == 0)
 		r = open_append(&folder, &fd, &st, err);
@@ -208,33 +209,45 @@ int logfile_line(const struct plane *plane, const struct pod_name *name, const c
 	return writev(fd, parts, 2) < 0 ? err_code(err, -errno, "log", name->text) : 0;
 }
 
+static int remove_logs(const struct pin *folder, struct err *err)
+{
+	static const char *const logs[] = {LOG, OLD_LOG};
+	for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {
+		int r = file_remove(folder, logs[i], NULL, err);
+		if (r < 0 && r != -EISDIR)
+			return r;
+	}
+	return 0;
+}
+
 int logfile_forget(const struct plane *plane, const struct pod_name *name, struct err *err)
 {
-	AUTO_PIN struct pin artifacts = PIN_NONE;
-	struct tree_left left;
-	struct err why;
+	AUTO_PIN struct pin artifacts = PIN_NONE, folder = PIN_NONE;
+	struct err why = {0};
 	int r = pin_open(plane->artifacts, &artifacts, &why);
-	if (r == -ENOENT)
-		return 0;
-	if (r < 0) {
-		if (err)
-			*err = why;
-		return r;
-	}
-	return tree_remove(&artifacts, name->text, deadline_in_ms(FORGET_MS), &left, err);
+	if (r == 0)
+		r = pin_child(&artifacts, name->text, &folder, &why);
+	if (r == 0)
+		r = remove_logs(&folder, &why);
+	if (r == 0 && unlinkat(artifacts.fd, name->text, AT_REMOVEDIR) < 0)
+		r = err_code(&why, -errno, "log", name->text);
+	bool never_ours = r == -ENOENT || r == -ENOTEMPTY || r == -EEXIST || r == -ELOOP || r == -ENOTDIR;
+	if (r < 0 && !never_ours && err)
+		*err = why;
+	return never_ours ? 0 : r;
 }
 
 int logfile_exists(const struct plane *plane, const struct pod_name *name, bool *ret_exists, struct err *err)
 {
-	AUTO_PIN struct pin artifacts = PIN_NONE;
+	AUTO_PIN struct pin folder = PIN_NONE;
 	struct err why = {0};
 	struct stat st;
-	int r = pin_open(plane->artifacts, &artifacts, &why);
-	if (r < 0 && r != -ENOENT) {
+	int r = folder_open(plane, name, &folder, &why);
+	if (r < 0 && r != -ENOENT && r != -ELOOP && r != -ENOTDIR) {
 		if (err)
 			*err = why;
 		return r;
 	}
-	*ret_exists = r == 0 && fstatat(artifacts.fd, name->text, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	*ret_exists = r == 0 && fstatat(folder.fd, LOG, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	return 0;
 }

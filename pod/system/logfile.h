@@ -20,7 +20,7 @@ int logfile_copy(const struct plane *plane, const struct pod_name *name, unsigne
 /* Appends one line. */
 int logfile_line(const struct plane *plane, const struct pod_name *name, const char *line, struct err *err);
 
-/* Removes the pod's log folder; one that is not there is success. */
+/* Removes the pod's logs, and their folder unless something else is in it, which is nobody's to remove. None there is success. */
 int logfile_forget(const struct plane *plane, const struct pod_name *name, struct err *err);
-/* Is there a log folder of the pod? *ret_exists. */
+/* Is there a log of the pod? *ret_exists. */
 int logfile_exists(const struct plane *plane, const struct pod_name *name, bool *ret_exists, struct err *err);

@@ -65,7 +65,8 @@ int proc_required(struct err *err); /* 0, or -ENOSYS "needs /proc" */
 int process_signal(const struct process *process, int signal, struct err *err);
 
 /* Every live process (zombies left out) of the group, sorted: members of the cgroup and its descendants, and the descendants of `tree`,
- * and with pod_id this user's processes whose environment carries that KIROCREW_POD_ID and a KIROCREW_POD_KEEPER, with their descendants.
+ * and with pod_id this user's processes whose environment carries that KIROCREW_POD_ID and a KIROCREW_POD_KEEPER (with `unkept`, with or without),
+ * and no other KIROCREW_POD_NAME than pod_name, with their descendants.
  * A group that is gone is empty; "empty" is looked at twice. A member that /proc hides is listed with start 0. -ENOSYS "needs /proc";
  * -EINVAL when the cgroup is no cgroup, or the root of its hierarchy. */
 int group_members(const struct unit_group *group, struct process_list *ret_list, struct err *err);

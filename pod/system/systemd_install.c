@@ -9,14 +9,13 @@
 #include <unistd.h>
 
 #include "fsops/cleanup.h"
-#include "fsops/tree.h"
+#include "fsops/file.h"
 #include "pod/model/refusal.h"
 #include "pod/model/unit_text.h"
 #include "pod/system/journal.h"
 #include "pod/system/logfile.h"
 #include "pod/system/systemd_files.h"
 
-#define REMOVE_MS 10000
 
 /* One install under way: what is to be, what was, and where. */
 struct install {
@@ -214,12 +213,10 @@ int systemd_install(struct systemd *systemd, const struct service_unit *unit, st
 	return r;
 }
 
-/* *ret_removed: a drop-in directory was there. */
-static int remove_drop_ins(const struct plane *plane, const struct pod_name *name, bool *ret_removed, struct err *err)
+/* Ours, and its directory unless somebody else's are in it. *ret_removed: it was there. */
+static int remove_drop_in(const struct plane *plane, const struct pod_name *name, bool *ret_removed, struct err *err)
 {
-	AUTO_PIN struct pin directory = PIN_NONE;
-	struct tree_left left = {0};
-	struct stat st;
+	AUTO_PIN struct pin directory = PIN_NONE, drop_ins = PIN_NONE;
 	char entry[POD_FILE_MAX + 8];
 	struct err why = {0};
 	int r = unit_directory_open(plane, false, &directory, &why);
@@ -231,17 +228,23 @@ static int remove_drop_ins(const struct plane *plane, const struct pod_name *nam
 		return r;
 	}
 	drop_in_directory_name(plane->prefix, name, entry, sizeof entry);
-	if (fstatat(directory.fd, entry, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : err_code(err, -errno, "unit", entry);
-	*ret_removed = true;
-	return tree_remove(&directory, entry, deadline_in_ms(REMOVE_MS), &left, err);
+	r = pin_child(&directory, entry, &drop_ins, &why);
+	if (r == -ENOENT || r == -ELOOP || r == -ENOTDIR)
+		return 0;
+	if (r == 0)
+		r = file_remove(&drop_ins, DROP_IN_NAME, ret_removed, &why);
+	if (r == 0 && unlinkat(directory.fd, entry, AT_REMOVEDIR) < 0 && errno != ENOTEMPTY && errno != EEXIST && errno != ENOENT)
+		r = err_code(&why, -errno, "unit", entry);
+	if (r < 0 && err)
+		*err = why;
+	return r;
 }
 
 int systemd_forget(struct systemd *systemd, const struct pod_name *name, struct err *err)
 {
 	bool removed = false;
 	struct err why = {0};
-	int r = remove_drop_ins(systemd->context.plane, name, &removed, err);
+	int r = remove_drop_in(systemd->context.plane, name, &removed, err);
 	if (r == 0 && removed)
 		r = manager_reload(&systemd->manager, err);
 	if (r < 0)

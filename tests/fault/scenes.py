@@ -26,6 +26,7 @@ class Scene:
 
     settings, roles, words, changes = "", ("control",), (), True
     ways = ("down", "prune", "up") # back, by turns
+    below_systemd = 1 # there every so many-th call
     patient = False # most of its trials only wait
     deaf = False # the keeper may never answer again
 
@@ -186,9 +187,9 @@ class Ls(Scene):
 
 
 class Probe(Ls):
-    """An agent and an MCP server behind the sandbox; nothing of them is left."""
+    """An agent and an MCP server behind the sandbox; nothing of them is left. A manager is asked once, for what the pod's state is."""
 
-    patient = True
+    patient, below_systemd = True, 4
     name, words = "probe", ("probe", "a", "--json", "--timeout", "5")
     settings = f"[agent]\nexec = {FAKE_AGENT} at-once\n"
 

@@ -311,13 +311,14 @@ class Memory(Series):
         return acted, acted
 
 
-def series_of(kind_class, scenes, stride=1, offset=lambda: 1):
+def series_of(kind_class, scenes, stride=1, chance=None):
     for scene in scenes:
+        step = stride if BACKEND == "embedded" else stride * scene.below_systemd
         for role in scene.roles:
             if role not in (kind_class.roles if BACKEND == "embedded" else ("control",)): # what the user manager starts is not traced
                 continue
             for kind in kind_class.kinds:
-                yield kind_class(scene, role, kind, stride, offset())
+                yield kind_class(scene, role, kind, step, chance.randint(1, step) if chance else 1)
 
 
 def part_of(series, part, parts):
