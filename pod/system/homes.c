@@ -190,6 +190,8 @@ int home_room(const struct pin *home, const char *room, struct pin *ret_room, st
 {
 	struct err why = {0};
 	int r = pin_descend(home, room, ret_room, &why);
+	if (r == -ENOENT)
+		return err_code(err, r, "directory", room);
 	return r < 0 ? refuse(err, REFUSAL_HOME, room, "%s", why.text) : 0;
 }
 

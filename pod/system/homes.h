@@ -25,7 +25,7 @@ int home_marker_read(const struct pin *home, char ret_id[37], struct err *err);
 
 /* Kiro home with its settings, workspace, run, and the os-home tree with its empty cache for what the pod mints itself. Idempotent. */
 int home_furnish(const struct pin *home, struct err *err);
-/* One of those; what stands in its place meanwhile is refused as above. */
+/* One of those; -ENOENT, and what stands in its place meanwhile is refused as above. */
 #define HOME_WORKSPACE "workspace"
 int home_room(const struct pin *home, const char *room, struct pin *ret_room, struct err *err);
 /* All of them are what `up` made: each is where something of the pod will write. */

@@ -113,6 +113,30 @@ static void what_was_left_is_added_up(void **state)
 	assert_int_equal(left.count, 99);
 }
 
+static void publish_without_renameat2(struct fixture *f)
+{
+	struct stat st;
+	const int at = f->base.fd;
+	put_file(at, "file", "new");
+	put_file(at, "taken", "old");
+	CHECK(mkdirat(at, "directory", 0700) == 0 && mkdirat(at, "directory/in", 0700) == 0 && mkdirat(at, "empty", 0700) == 0);
+	CHECK(deny_calls(SYS_renameat2, -1, EINVAL)); /* as on FUSE, NFS, 9p */
+	CHECK(publish_new(&f->base, "file", &f->base, "taken", NULL) == -EEXIST);
+	CHECK(publish_new(&f->base, "directory", &f->base, "taken", NULL) == -EEXIST);
+	CHECK(publish_new(&f->base, "directory", &f->base, "empty", NULL) == -EEXIST);
+	CHECK(publish_new(&f->base, "missing", &f->base, "new", NULL) == -ENOENT);
+	CHECK(fstatat(at, "taken", &st, 0) == 0 && st.st_size == 3 && fstatat(at, "directory/in", &st, 0) == 0);
+	CHECK(publish_new(&f->base, "file", &f->base, "new file", NULL) == 0);
+	CHECK(publish_new(&f->base, "directory", &f->base, "new directory", NULL) == 0);
+	CHECK(fstatat(at, "new directory/in", &st, 0) == 0 && fstatat(at, "new file", &st, 0) == 0 && st.st_nlink == 1);
+	CHECK(fstatat(at, "directory", &st, 0) < 0 && fstatat(at, "file", &st, 0) < 0);
+}
+
+static void where_rename_cannot_refuse_to_replace_nothing_is_replaced(void **state)
+{
+	assert_int_equal(in_child(publish_without_renameat2, *state), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -122,6 +146,7 @@ int main(void)
 	    FS_TEST(a_copy_ends_at_its_deadline),
 	    FS_TEST(an_error_that_nobody_hears_stays_one),
 	    FS_TEST(a_draft_is_published_under_one_name),
+	    FS_TEST(where_rename_cannot_refuse_to_replace_nothing_is_replaced),
 	    FS_TEST(what_was_left_is_added_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
