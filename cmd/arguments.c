@@ -14,15 +14,15 @@ const struct flag_entry flag_table[FLAGS] = {
 	[FLAG_CHECKOUT] = {"checkout", 0, "DIR", "the KiroCrew checkout to run"},
 	[FLAG_PORT] = {"port", 0, "N", "pin the port: it never moves"},
 	[FLAG_SEED] = {"seed", 0, "X", "start from a scenario, or from the config.json of a directory"},
-	[FLAG_HEALTH] = {"health", 0, "SPEC", "http[:PATH], tcp or none"},
+	[FLAG_HEALTH] = {"health", 0, "SPEC", "http[:PATH], tcp (default with {port} or $PORT) or none"},
 	[FLAG_WAIT_SECS] = {"wait-secs", 0, "N", "how long to wait until it is ready (default 90)"},
-	[FLAG_MEMORY_MAX] = {"memory-max", 0, "SIZE", "memory limit of this pod, such as 512M"},
-	[FLAG_CPU_QUOTA] = {"cpu-quota", 0, "PCT", "processor quota of this pod, such as 150%"},
+	[FLAG_MEMORY_MAX] = {"memory-max", 0, "SIZE", "memory limit of this pod, such as 512M (default 4G)"},
+	[FLAG_CPU_QUOTA] = {"cpu-quota", 0, "PCT", "processor quota of this pod, such as 150% (default 200%)"},
 	[FLAG_APPROVAL] = {"approval", 0, "MODE", "reads, yolo or interactive"},
 	[FLAG_CRONS] = {"crons", 0, NULL, "let the pod run its crons"},
 	[FLAG_NO_EMBEDDINGS] = {"no-embeddings", 0, NULL, "do not load the embedding model"},
 	[FLAG_BACKEND] = {"backend", 0, "B", "auto, systemd, launchd or embedded"},
-	[FLAG_ALL] = {"all", 0, NULL, "every pod of the plane"},
+	[FLAG_ALL] = {"all", 0, NULL, "every pod of the plane; of `prune`: of any age"},
 	[FLAG_STOP_SECS] = {"stop-secs", 0, "N", "seconds between SIGTERM and SIGKILL (default 15)"},
 	[FLAG_OLDER_THAN] = {"older-than", 0, "AGE", "only pods at least this old: 90s, 15m, 3h, 2d (default 3d)"},
 	[FLAG_DRY_RUN] = {"dry-run", 0, NULL, "say what would go, remove nothing"},
@@ -49,6 +49,7 @@ const unsigned long flags_repeating = FLAG(ENV) | FLAG(STATE);
 static size_t options_make(const struct verb *verb, struct option *options, char *letters)
 {
 	size_t n = 0, k = 0;
+	letters[k++] = '-'; /* words and flags in any order, whatever POSIXLY_CORRECT says */
 	letters[k++] = ':';
 	for (int flag = 0; flag < FLAGS; flag++) {
 		if (!(verb->flags & (1UL << flag)) && flag != FLAG_HELP)
@@ -83,6 +84,10 @@ static int unknown_flag(const struct verb *verb, const struct arguments *argumen
 
 static int take_flag(const struct verb *verb, int found, struct arguments *arguments, char **argv, struct err *err)
 {
+	if (found == 1) { /* never further on than where it stood */
+		arguments->names[arguments->name_count++] = optarg;
+		return 0;
+	}
 	if (found == '?')
 		return unknown_flag(verb, arguments, argv[optind - 1], err);
 	if (found == ':')
@@ -126,16 +131,14 @@ static int check_counts(const struct verb *verb, const struct arguments *argumen
 int arguments_parse(const struct verb *verb, int argc, char **argv, struct arguments *ret_arguments, struct err *err)
 {
 	struct option options[FLAGS + 1];
-	char letters[3 * FLAGS + 2];
+	char letters[3 * FLAGS + 3];
 	(void)options_make(verb, options, letters);
-	struct arguments arguments = {.config = ret_arguments->config};
+	struct arguments arguments = {.config = ret_arguments->config, .names = argv + 1};
 	int end = split_at_dashes(argc, argv, &arguments), r = 0;
 	optind = 0;
 	opterr = 0;
 	for (int found; r == 0 && (found = getopt_long(end, argv, letters, options, NULL)) != -1;)
 		r = take_flag(verb, found, &arguments, argv, err);
-	arguments.names = argv + optind;
-	arguments.name_count = (size_t)(end - optind);
 	if (r == 0 && !arguments.value[FLAG_HELP])
 		r = check_counts(verb, &arguments, err);
 	if (r == 0)

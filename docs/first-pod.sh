@@ -7,13 +7,14 @@ as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 packages="gcc cmake ninja-build pkg-config libsystemd-dev uuid-dev libinih-dev libjansson-dev libsqlite3-dev bubblewrap dbus-user-session python3 curl"
 missing=$(for package in $packages; do dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || echo "$package"; done)
 if [ -n "$missing" ]; then
+	echo "installing:" $missing >&2
 	as_root apt-get update -qq
 	# shellcheck disable=SC2086 # one word a package
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
 fi
 
-cmake -G Ninja -B build -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTESTS=OFF >/dev/null
-ninja -C build kirocrew-pod >/dev/null
+echo "building, which takes a minute or two" >&2
+said=$(cmake -G Ninja -B build -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTESTS=OFF 2>&1 && ninja -C build 2>&1) || { printf '%s\n' "$said" >&2; exit 1; }
 pod=build/kirocrew-pod
 
 show() { printf '\n$ %s\n' "kirocrew-pod $*"; "$pod" "$@"; }

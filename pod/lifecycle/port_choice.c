@@ -1,6 +1,7 @@
 #include "pod/lifecycle/port_choice.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "pod/model/refusal.h"
 #include "pod/system/network.h"
@@ -12,6 +13,8 @@ static void name_holder(int port, char *out, size_t size)
 	struct listener listener = {0};
 	if (listeners_read(port, &listeners, NULL) == 0 && listener_of(listeners, port, &nobody, &listener, NULL) == 0 && listener.pid)
 		(void)snprintf(out, size, "port %d is held by pid %d (%s)", port, (int)listener.pid, listener.program);
+	else if (port < 1024 && geteuid() != 0)
+		(void)snprintf(out, size, "ports below 1024 need a privilege that you do not have");
 	else
 		(void)snprintf(out, size, "port %d is busy", port);
 }

@@ -125,12 +125,14 @@ int session_check_root(struct session *session, const char *recorded, struct err
 		return 0;
 	if (session->root.fd < 0)
 		return err_set(err, -ENOENT, "root", session->around.plane.root,
-			       "the pods root is gone, but there are records of pods in it; bring it back, nothing was changed");
+			       "the pods root is gone, but there are records of pods in it; bring it back, or set KIROCREW_POD_ROOT and KIROCREW_POD_ENV_DIR "
+			       "together; nothing was changed");
 	int r = *session->root_identity ? 0 : directory_identity(&session->root, session->root_identity, err);
 	if (r < 0)
 		return r;
 	if (strcmp(session->root_identity, recorded) != 0)
 		return err_set(err, -ESTALE, "root", session->around.plane.root,
-			       "the pods root is not the directory where the pods were made (renamed, replaced or covered by a mount); nothing was changed");
+			       "the pods root is not the directory where the pods were made (renamed, replaced or covered by a mount, or "
+			       "KIROCREW_POD_ROOT was set without KIROCREW_POD_ENV_DIR); nothing was changed");
 	return 0;
 }

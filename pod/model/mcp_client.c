@@ -113,7 +113,7 @@ static int add_tools(struct mcp_client *client, const struct json *tools)
 	for (size_t i = 0; i < json_count(tools); i++) {
 		const struct json *name = json_get(json_at(tools, i), "name");
 		if (json_count(client->tools) == MCP_TOOLS_MAX)
-			return 0;
+			return mcp_client_warn(client, "more than %d tools; the rest is not counted", MCP_TOOLS_MAX);
 		int r = json_text(name) ? json_append(client->tools, json_clone(name)) : mcp_client_warn(client, "a tool without a name");
 		if (r < 0)
 			return r;

@@ -7,6 +7,7 @@
 
 #include "fsops/cleanup.h"
 #include "pod/model/json.h"
+#include "pod/model/refusal.h"
 
 #define INDENT 2
 
@@ -236,12 +237,33 @@ static struct json *child(struct json *object, const char *key)
 	return json_get(object, key);
 }
 
+static int check_text(char *const *words, size_t n, struct err *err)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!text_is_utf8(words[i], strlen(words[i])))
+			return refuse(err, REFUSAL_USAGE, words[i], "it is not UTF-8, and JSON carries nothing else");
+	return 0;
+}
+
+static int check_words(const char *name, char *const *argv, const struct environment *env, struct err *err)
+{
+	size_t n = 0;
+	while (argv[n])
+		n++;
+	if (!*name || !text_is_utf8(name, strlen(name)))
+		return refuse(err, REFUSAL_USAGE, name, "this is no name for a server");
+	if (!n || !*argv[0])
+		return refuse(err, REFUSAL_USAGE, name, "its command is empty");
+	int r = check_text(argv, n, err);
+	return r < 0 ? r : check_text(env->v, env->n, err);
+}
+
 int mcp_spec_add(const char *text, size_t len, const char *name, char *const *argv, const struct environment *env, char **ret_text, struct err *err)
 {
 	AUTO_JSON struct json *root = NULL;
-	if (!*name || !text_is_utf8(name, strlen(name)))
-		return err_set(err, -EINVAL, "mcp.json", name, "this is no name for a server");
-	int r = parse(text, len, &root, err);
+	int r = check_words(name, argv, env, err);
+	if (r == 0)
+		r = parse(text, len, &root, err);
 	if (r < 0)
 		return r;
 	struct json *servers = child(root, "mcpServers");

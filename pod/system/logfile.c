@@ -154,10 +154,18 @@ static int reopen_if_rotated(const struct pin *folder, int *fd, off_t *at)
 	return 1;
 }
 
+/* Deleted, and none in its place: the pod was taken down. */
+static bool has_gone(const struct pin *folder, int fd)
+{
+	struct stat st;
+	return fstat(fd, &st) == 0 && st.st_nlink == 0 && fstatat(folder->fd, LOG, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
+}
+
 static int follow_on(const struct pin *folder, int *fd, off_t *at, int to, char *block)
 {
-	while (!pause_or_gone(to)) {
+	for (bool gone = false; !gone && !pause_or_gone(to);) {
 		int rotated, r;
+		gone = has_gone(folder, *fd); /* what was written until then is copied still */
 		do {
 			r = copy_on(*fd, at, to, block);
 			if (r != 0)

@@ -14,7 +14,7 @@
 int logfile_open(const struct plane *plane, const struct pod_name *name, int *ret_fd, struct err *err);
 
 /* The last `lines` lines (raw bytes, of the last 16 MiB at most) to fd. With follow, then what is appended, over a rotation too, until
- * the reader of fd is gone or a signal comes (one that does not end us ends the following, with success). -ENOENT: no log. */
+ * the log is deleted, the reader of fd is gone or a signal comes (one that does not end us ends the following, with success). -ENOENT: no log. */
 int logfile_copy(const struct plane *plane, const struct pod_name *name, unsigned lines, bool follow, int fd, struct err *err);
 
 /* Appends one line. */

@@ -22,7 +22,7 @@ int port_is_free(int port, bool *ret_free, struct err *err)
 		*ret_free = true;
 		return 0;
 	}
-	if (errno != EADDRINUSE)
+	if (errno != EADDRINUSE && errno != EACCES) /* who lacks the privilege cannot have it either */
 		return err_code(err, -errno, "port", subject);
 	*ret_free = false;
 	return 0;

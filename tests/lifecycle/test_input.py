@@ -62,6 +62,32 @@ class Input(PlaneTest):
             self.one_line(refused)
         self.assert_nothing_made()
 
+    def test_flags_may_follow_names_whatever_POSIXLY_CORRECT_says(self):
+        strict = {"POSIXLY_CORRECT": "1"}
+        done = self.pod("up", "demo", "--health", "none", "--json", "--", "/bin/sleep", "1000", env=strict)
+        self.assertEqual(done.status, 0, done)
+        done = self.pod("down", "demo", "--json", "other", "--stop-secs", "1", env=strict)
+        self.assertEqual(([pod["name"] for pod in done.json], done.status), (["demo", "other"], 0), done)
+        for words in (("down", "--", "demo"), ("ls", "-x"), ("url", "a", "b", "--json")):
+            self.assertEqual(self.pod(*words, env=strict).status, 2, words)
+
+    def test_a_port_that_needs_a_privilege_is_told(self):
+        if os.geteuid() != 0:
+            refused = self.pod("up", "demo", "--port", "80", "--", *SERVE)
+            self.assertEqual(refused.status, 78, refused)
+            self.assertIn("ports below 1024 need a privilege", self.one_line(refused))
+            refused = self.pod("up", "demo", "--", *SERVE, env={"KIROCREW_POD_BASE_PORT": "700", "KIROCREW_POD_PORT_SPAN": "20"})
+            self.assertEqual(refused.status, 78, refused)
+            self.assert_nothing_made()
+
+    def test_bytes_that_JSON_cannot_carry_are_refused(self):
+        self.up("demo", "/bin/sleep", "1000", flags=("--health", "none"))
+        for words in (("s", "--", "/bin/server", b"a\xff"), ("s", "--env", b"A=\xff", "--", "/bin/server"), (b"\xff", "--", "/bin/server"), ("", "--", "/bin/server"), ("s", "--", "")):
+            refused = self.pod("mcp", "add", "demo", *words)
+            self.assertEqual(refused.status, 2, (words, refused))
+            self.one_line(refused)
+        self.assertEqual(self.pod("mcp", "ls", "demo").out, "")
+
     def test_the_live_port_is_refused_with_70(self):
         refused = self.pod("up", "a", "--port", "5476", "--", *SERVE)
         self.assertEqual(refused.status, 70, refused)

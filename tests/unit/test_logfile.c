@@ -246,6 +246,26 @@ static void follows_over_a_rotation_until_the_reader_is_gone(void **unused)
 	forget();
 }
 
+static void follows_until_the_pod_is_taken_down(void **unused)
+{
+	(void)unused;
+	int ends[2], status = -1;
+	append("first\n");
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(logfile_copy(&plane, &name, 10, true, ends[1], NULL) == 0 ? 0 : 1);
+	read_until(ends[0], "first\n");
+	append("last words\n");
+	forget();
+	read_until(ends[0], "last words\n");
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,6 +276,7 @@ int main(void)
 		cmocka_unit_test(a_log_that_is_another_file_as_well_is_begun_anew),
 		cmocka_unit_test(X07_links_and_odd_files_are_refused),
 		cmocka_unit_test(follows_over_a_rotation_until_the_reader_is_gone),
+		cmocka_unit_test(follows_until_the_pod_is_taken_down),
 	};
 	return cmocka_run_group_tests(tests, begin, end);
 }

@@ -220,8 +220,10 @@ static void what_cannot_be_edited_is_refused(void **state)
 	static const char odd[] = "{\"mcpServers\":{\"srv\":[]}}";
 	(void)state;
 	assert_int_equal(mcp_spec_add(odd, strlen(odd), "srv", argv, &none, &edited, &err), -EINVAL);
-	assert_int_equal(mcp_spec_add("", 0, "", argv, &none, &edited, &err), -EINVAL);
-	assert_int_equal(mcp_spec_add("", 0, "a\xff", argv, &none, &edited, &err), -EINVAL);
+	assert_refused(mcp_spec_add("", 0, "", argv, &none, &edited, &err), &err, REFUSAL_USAGE, "no name");
+	assert_refused(mcp_spec_add("", 0, "a\xff", argv, &none, &edited, &err), &err, REFUSAL_USAGE, "no name");
+	assert_refused(mcp_spec_add("", 0, "srv", (char *[]){(char[]){""}, NULL}, &none, &edited, &err), &err, REFUSAL_USAGE, "empty");
+	assert_refused(mcp_spec_add("", 0, "srv", (char *[]){(char[]){"c"}, (char[]){"\xff"}, NULL}, &none, &edited, &err), &err, REFUSAL_USAGE, "UTF-8");
 	assert_int_equal(mcp_spec_add("{", 1, "srv", argv, &none, &edited, &err), -EINVAL);
 	assert_int_equal(mcp_spec_remove("{}", 2, "srv", &edited, &err), -ENOENT);
 	assert_null(edited);
