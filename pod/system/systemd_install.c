@@ -16,7 +16,6 @@
 #include "pod/system/logfile.h"
 #include "pod/system/systemd_files.h"
 
-
 /* One install under way: what is to be, what was, and where. */
 struct install {
 	const struct service_unit *unit; /* its name NULL: only the template, which every pod of the plane shares */
