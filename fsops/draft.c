@@ -83,16 +83,18 @@ static int link_and_unlink(const struct pin *from, const char *name, const struc
 	return unlinkat(from->fd, name, 0) < 0 ? -errno : 0;
 }
 
-/* rename(2) lets a directory replace an empty one: the name is taken first, by one of ours. */
-static int move_over_own(const struct pin *from, const char *name, const struct pin *to, const char *to_name)
+/* rename(2) lets a directory replace an empty one only, and nothing else: one that somebody makes between the two calls holds nothing yet. To take the
+ * name first with one of ours would leave that one, which nobody knows, to whoever is killed in between. */
+static int move_to_unused(const struct pin *from, const char *name, const struct pin *to, const char *to_name)
 {
-	if (mkdirat(to->fd, to_name, 0700) < 0)
+	struct stat st;
+	if (fstatat(to->fd, to_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return -EEXIST;
+	if (errno != ENOENT)
 		return -errno;
 	if (renameat(from->fd, name, to->fd, to_name) == 0)
 		return 0;
-	int r = -errno;
-	(void)unlinkat(to->fd, to_name, AT_REMOVEDIR);
-	return r == -ENOTEMPTY ? -EEXIST : r;
+	return errno == ENOTEMPTY || errno == ENOTDIR ? -EEXIST : -errno;
 }
 
 static int rename_in_two_steps(const struct pin *from, const char *name, const struct pin *to, const char *to_name)
@@ -100,7 +102,7 @@ static int rename_in_two_steps(const struct pin *from, const char *name, const s
 	struct stat st;
 	if (fstatat(from->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
-	return S_ISDIR(st.st_mode) ? move_over_own(from, name, to, to_name) : link_and_unlink(from, name, to, to_name);
+	return S_ISDIR(st.st_mode) ? move_to_unused(from, name, to, to_name) : link_and_unlink(from, name, to, to_name);
 }
 
 static int rename_new(const struct pin *from, const char *name, const struct pin *to, const char *to_name)
