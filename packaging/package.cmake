@@ -1,4 +1,4 @@
-# The Debian package: cmake -G Ninja -B build -DCMAKE_INSTALL_PREFIX=/usr -DTESTS=OFF && ninja -C build && (cd build && cpack). Its place in /usr
+# The Debian package: cmake -G Ninja -B build -DCMAKE_INSTALL_PREFIX=/usr -DTESTS=OFF -DSHARED_LIBRARIES=ON && ninja -C build && (cd build && cpack). Its place in /usr
 # decides where zsh finds its completion, so the prefix is given when it is configured.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME kirocrew-pod)

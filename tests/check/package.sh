@@ -13,7 +13,7 @@ chmod 0755 "$work"
 trap 'rm -rf --one-file-system "$work"' EXIT
 
 echo "== the package"
-cmake -G Ninja -S "$tree" -B "$work/build" -DTESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr >"$work/log" 2>&1 && ninja -C "$work/build" >>"$work/log" 2>&1 &&
+cmake -G Ninja -S "$tree" -B "$work/build" -DTESTS=OFF -DSHARED_LIBRARIES=ON -DCMAKE_INSTALL_PREFIX=/usr >"$work/log" 2>&1 && ninja -C "$work/build" >>"$work/log" 2>&1 &&
 	(cd "$work/build" && cpack) >>"$work/log" 2>&1 || { tail -n 40 "$work/log"; exit 1; }
 deb=$(echo "$work"/build/kirocrew-pod_*.deb)
 version=$(sed -n 's/^project(kirocrew-pod VERSION \([0-9.]*\) .*/\1/p' "$tree/CMakeLists.txt")
