@@ -214,6 +214,12 @@ int pin_make_path(const char *path, mode_t mode, struct pin *ret_pin, struct err
 	return r < 0 ? err_code(err, r, "mkdir", path) : 0;
 }
 
+bool pin_other_stands(const struct pin *at, const char *name, mode_t type)
+{
+	struct stat st;
+	return fstatat(at->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & S_IFMT) != type;
+}
+
 bool pin_same(const struct pin *a, const struct pin *b)
 {
 	return a->dev == b->dev && a->ino == b->ino;

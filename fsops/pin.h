@@ -39,6 +39,9 @@ int pin_make_child(const struct pin *at, const char *name, mode_t mode, bool *re
 /* openat of a single name: no-follow, close-on-exec, beneath, same mount. Returns a descriptor or -errno. */
 int pin_open_file(const struct pin *at, const char *name, int flags, mode_t mode, struct err *err);
 
+/* Is there an entry of another type (S_IFDIR, S_IFREG …) than this? The errno of opening it is no proof of that. */
+bool pin_other_stands(const struct pin *at, const char *name, mode_t type);
+
 bool pin_same(const struct pin *a, const struct pin *b); /* device and inode */
 bool pin_single_name(const char *name);                  /* is it one ordinary component? */
 void pin_close(struct pin *pin);

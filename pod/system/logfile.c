@@ -13,6 +13,7 @@
 #include "fsops/cleanup.h"
 #include "fsops/deadline.h"
 #include "fsops/file.h"
+#include "fsops/folder.h"
 #include "fsops/pin.h"
 
 #define LOG "pod.log"
@@ -217,41 +218,40 @@ int logfile_line(const struct plane *plane, const struct pod_name *name, const c
 	return writev(fd, parts, 2) < 0 ? err_code(err, -errno, "log", name->text) : 0;
 }
 
-static int remove_logs(const struct pin *folder, struct err *err)
+/* A link or a file in the place of the directory of all logs: then there are none. */
+static bool has_no_directory(const char *path)
 {
-	static const char *const logs[] = {LOG, OLD_LOG};
-	for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {
-		int r = file_remove(folder, logs[i], NULL, err);
-		if (r < 0 && r != -EISDIR)
-			return r;
-	}
-	return 0;
+	struct stat st;
+	return stat(path, &st) < 0 ? errno == ENOENT || errno == ELOOP || errno == ENOTDIR : !S_ISDIR(st.st_mode);
 }
 
 int logfile_forget(const struct plane *plane, const struct pod_name *name, struct err *err)
 {
-	AUTO_PIN struct pin artifacts = PIN_NONE, folder = PIN_NONE;
+	static const char *const logs[] = {LOG, OLD_LOG};
+	AUTO_PIN struct pin artifacts = PIN_NONE;
 	struct err why = {0};
 	int r = pin_open(plane->artifacts, &artifacts, &why);
+	if (r < 0 && has_no_directory(plane->artifacts))
+		return 0;
 	if (r == 0)
-		r = pin_child(&artifacts, name->text, &folder, &why);
-	if (r == 0)
-		r = remove_logs(&folder, &why);
-	if (r == 0 && unlinkat(artifacts.fd, name->text, AT_REMOVEDIR) < 0)
-		r = err_code(&why, -errno, "log", name->text);
-	bool never_ours = r == -ENOENT || r == -ENOTEMPTY || r == -EEXIST || r == -ELOOP || r == -ENOTDIR;
-	if (r < 0 && !never_ours && err)
+		r = folder_forget(&artifacts, name->text, logs, sizeof logs / sizeof *logs, NULL, &why);
+	if (r < 0 && err)
 		*err = why;
-	return never_ours ? 0 : r;
+	return r;
 }
 
 int logfile_exists(const struct plane *plane, const struct pod_name *name, bool *ret_exists, struct err *err)
 {
-	AUTO_PIN struct pin folder = PIN_NONE;
+	AUTO_PIN struct pin artifacts = PIN_NONE, folder = PIN_NONE;
 	struct err why = {0};
 	struct stat st;
-	int r = folder_open(plane, name, &folder, &why);
-	if (r < 0 && r != -ENOENT && r != -ELOOP && r != -ENOTDIR) {
+	int r = pin_open(plane->artifacts, &artifacts, &why);
+	bool none = r < 0 && has_no_directory(plane->artifacts);
+	if (r == 0) {
+		r = pin_child(&artifacts, name->text, &folder, &why);
+		none = r == -ENOENT || (r < 0 && pin_other_stands(&artifacts, name->text, S_IFDIR));
+	}
+	if (r < 0 && !none) {
 		if (err)
 			*err = why;
 		return r;

@@ -40,9 +40,10 @@ int record_load_listed(const struct pin *pods_dir, const struct pod_name *name, 
 }
 
 /* A record that is none, or is damaged, names nobody. */
-static bool names_nobody(int code)
+static bool names_nobody(const struct pin *pods_dir, const char *file, int code)
 {
-	return code == -ENOENT || code == -ELOOP || code == -EINVAL || code == -EISDIR || code == -EFBIG || code == -EPERM;
+	bool damaged = code == -ENOENT || code == -EINVAL || code == -EFBIG || code == -EPERM;
+	return damaged || pin_other_stands(pods_dir, file, S_IFREG);
 }
 
 int record_id(const struct pin *pods_dir, const struct pod_name *name, char ret_id[37], struct err *err)
@@ -54,7 +55,7 @@ int record_id(const struct pin *pods_dir, const struct pod_name *name, char ret_
 	int r = pods_dir ? file_read(pods_dir, pod_file_record(name).text, RECORD_BYTES_MAX, &text, &len, &why) : -ENOENT;
 	if (r == 0)
 		r = record_parse(text, len, &record, &why);
-	if (r < 0 && !names_nobody(r)) {
+	if (r < 0 && !names_nobody(pods_dir, pod_file_record(name).text, r)) {
 		if (err)
 			*err = why;
 		(void)err_prepend(err, "the record cannot be read");

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fsops/cleanup.h"
@@ -190,7 +191,7 @@ static bool is_owned(const struct pin *dir)
 	struct err why = {0};
 	int r = file_read(dir, ".owner", OWNER_BYTES_MAX, &text, &len, &why);
 	if (r < 0) /* what is no plain file was not written by us, so nobody of ours lives there */
-		return r != -ENOENT && r != -ELOOP && r != -EINVAL && r != -EFBIG;
+		return r != -ENOENT && r != -EFBIG && !pin_other_stands(dir, ".owner", S_IFREG);
 	for (char *line = text; line && *line;) {
 		int pid = 0;
 		uint64_t start = 0;
@@ -211,7 +212,7 @@ static int sweep_one(const struct pin *parent, const char *name, struct deadline
 	int r = pin_child(parent, name, &dir, &why);
 	if (r == 0 && is_owned(&dir))
 		return 0;
-	if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -ELOOP) {
+	if (r < 0 && r != -ENOENT && !pin_other_stands(parent, name, S_IFDIR)) {
 		(void)err_prepend(&why, "a temp directory cannot be looked at");
 		if (err)
 			*err = why;

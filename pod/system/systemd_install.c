@@ -10,6 +10,7 @@
 
 #include "fsops/cleanup.h"
 #include "fsops/file.h"
+#include "fsops/folder.h"
 #include "pod/model/refusal.h"
 #include "pod/model/unit_text.h"
 #include "pod/system/journal.h"
@@ -212,28 +213,18 @@ int systemd_install(struct systemd *systemd, const struct service_unit *unit, st
 	return r;
 }
 
-/* Ours, and its directory unless somebody else's are in it. *ret_removed: it was there. */
 static int remove_drop_in(const struct plane *plane, const struct pod_name *name, bool *ret_removed, struct err *err)
 {
-	AUTO_PIN struct pin directory = PIN_NONE, drop_ins = PIN_NONE;
+	static const char *const drop_in[] = {DROP_IN_NAME};
+	AUTO_PIN struct pin directory = PIN_NONE;
 	char entry[POD_FILE_MAX + 8];
 	struct err why = {0};
 	int r = unit_directory_open(plane, false, &directory, &why);
 	if (r == -ENOENT)
 		return 0;
-	if (r < 0) {
-		if (err)
-			*err = why;
-		return r;
-	}
 	drop_in_directory_name(plane->prefix, name, entry, sizeof entry);
-	r = pin_child(&directory, entry, &drop_ins, &why);
-	if (r == -ENOENT || r == -ELOOP || r == -ENOTDIR)
-		return 0;
 	if (r == 0)
-		r = file_remove(&drop_ins, DROP_IN_NAME, ret_removed, &why);
-	if (r == 0 && unlinkat(directory.fd, entry, AT_REMOVEDIR) < 0 && errno != ENOTEMPTY && errno != EEXIST && errno != ENOENT)
-		r = err_code(&why, -errno, "unit", entry);
+		r = folder_forget(&directory, entry, drop_in, 1, ret_removed, &why);
 	if (r < 0 && err)
 		*err = why;
 	return r;

@@ -9,6 +9,7 @@
 #include "fsops/descriptor.h"
 #include "fsops/draft.h"
 #include "fsops/file.h"
+#include "fsops/folder.h"
 #include "fsops/lock.h"
 #include "fsops/regular.h"
 #include "fsops/resolve.h"
@@ -291,6 +292,25 @@ static bool swept_what_was_named(struct trial *t, int result)
 	       (result < 0 || t->code == ENOENT || !exists(t->at.fd, ".tmp-0123456789abcdef@name"));
 }
 
+static void make_folder(struct trial *t)
+{
+	put_dir(t->at.fd, "folder");
+	put_file(t->at.fd, "folder/ours", "x");
+}
+
+static int forget_folder(struct trial *t, struct err *err)
+{
+	static const char *const files[] = {"ours", "another"};
+	return folder_forget(&t->at, "folder", files, COUNT(files), NULL, err);
+}
+
+/* An errno that says what the entry is, and not that it could not be looked at, is believed of what is not there and of what is not empty. */
+static bool forgotten_if_it_says_so(struct trial *t, int result)
+{
+	bool believed = t->code == ENOENT || t->code == ENOTEMPTY || t->code == EEXIST;
+	return result < 0 || !exists(t->at.fd, "folder") || believed;
+}
+
 static int open_regular(struct trial *t, struct err *err)
 {
 	AUTO_CLOSE int fd = regular_open(&t->at, "name", O_RDWR, NULL, err);
@@ -327,6 +347,7 @@ static void X32_files(void **state)
 		{"file_create", NULL, create_file, made_or_not_there, 0},
 		{"file_replace", make_old, replace_file, old_or_new, 0},
 		{"file_remove", make_old, remove_file, removed_or_old, 0},
+		{"folder_forget", make_folder, forget_folder, forgotten_if_it_says_so, 0},
 		{"file_sweep", make_left_over, sweep_files, swept_what_was_named, 0},
 		{"regular_open", make_old, open_regular, still_old, 0},
 		{"pin_open_file, O_TRUNC", make_old, open_to_write_anew, old_or_empty, 0},
