@@ -241,9 +241,16 @@ static void act(struct tracee *t)
 		go_on(t, 0);
 }
 
-static bool wanted(const struct tracee *t, const struct call_made *made)
+/* Whether a call of it has to be looked at, which costs more than the stop. */
+static bool looked_at(const struct tracee *t)
 {
-	if ((options.role != FOREIGN && t->role != options.role) || (options.changing && !made->changes))
+	bool over = injected && !options.for_ever && !options.signal_again && !options.list;
+	return !over && (options.role == FOREIGN || t->role == options.role);
+}
+
+static bool wanted(const struct call_made *made)
+{
+	if (options.changing && !made->changes)
 		return false;
 	for (size_t i = 0; i < options.only_count; i++)
 		if (options.only[i] == made->call)
@@ -300,7 +307,7 @@ static void at_call(struct tracee *t)
 	memcpy(args, info.seccomp.args, sizeof args);
 	if (!t->counts)
 		t->counts = main_begins(number, args);
-	else if (call_look(t->pid, number, args, &made) && wanted(t, &made)) {
+	else if (looked_at(t) && call_look(t->pid, number, args, &made) && wanted(&made)) {
 		bool again = injected && options.for_ever && made.call == injected;
 		bool counts = !options.each || !one_too_many(t, &made);
 		counted += counts;
