@@ -36,9 +36,9 @@ int tree_last_change(const struct pin *at, const char *name, size_t most, int64_
 
 /* Copies the contents of directory `from` into directory `to` (which exists): regular files (0600, or 0700 where the owner may execute),
  * directories (0700) and nothing else: any other type is refused by name (-EINVAL). Create-only: an existing name is -EEXIST.
- * `skip` (may be NULL) is a name directly in `from` that is left out. Reflink, else copy_file_range(2), else read and write. More than
- * 4,095 levels, and a target inside of the source, are refused (-ELOOP). What was copied before a failure stays, except for the file at
- * which it failed. Nothing is synced. */
+ * `skip` (may be NULL) is a name directly in `from` that is left out. Two threads share the files. Reflink, else copy_file_range(2), else read and
+ * write; one that becomes shorter meanwhile is -EAGAIN. More than 4,095 levels, and a target inside of the source, are refused (-ELOOP). What was
+ * copied before a failure stays, except for the file at which it failed. Nothing is synced. */
 int tree_copy(const struct pin *from, const struct pin *to, const char *skip, struct err *err);
 
 /* One file, judged on its descriptor: regular, else -EINVAL or -ELOOP. Create-only, 0600. As long as it was when it was opened. */

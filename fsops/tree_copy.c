@@ -1,94 +1,155 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fsops/bytes_kernel.h"
+#include "fsops/bytes.h"
 #include "fsops/cleanup.h"
-#include "fsops/file.h"
+#include "fsops/crew.h"
 #include "fsops/regular.h"
 #include "fsops/tree.h"
 #include "fsops/window.h"
 
-#define CHUNK 65536
-#define RANGE_MAX (1U << 30)
+#define BATCH_FILES 1024
+#define BATCH_PLACES 32
+#define DESCRIPTORS_FOR_MANY 256 /* fewer may be open: a batch holds on to one directory, not to many */
 
-/* The file systems or the kernel cannot copy this pair themselves. */
-static bool range_unfit(int code)
+static int copy_opened(int source, const struct stat *st, const struct pin *to, const char *to_name, bool keep_executable, struct err *err)
 {
-	return code == -EXDEV || code == -EINVAL || code == -ENOSYS || code == -EOPNOTSUPP || code == -EPERM || code == -EBADF;
-}
-
-/* Copies up to *left bytes and counts them off. 0 also where it ends early: reading tells whether that is the end. */
-static int copy_by_range(int from, int to, uint64_t *left)
-{
-	while (*left) {
-		ssize_t got = bytes_kernel_range(from, NULL, to, NULL, *left < RANGE_MAX ? (size_t)*left : RANGE_MAX);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got == 0 || range_unfit(-errno) ? 0 : -errno;
-		*left -= (uint64_t)got;
-	}
-	return 0;
-}
-
-static int copy_by_reading(int from, int to, uint64_t left)
-{
-	AUTO_FREE char *chunk = malloc(CHUNK);
-	if (!chunk)
-		return -ENOMEM;
-	while (left) {
-		ssize_t got = read(from, chunk, left < CHUNK ? (size_t)left : CHUNK);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : 0;
-		int r = write_all(to, chunk, (size_t)got);
-		if (r < 0)
-			return r;
-		left -= (uint64_t)got;
-	}
-	return 0;
-}
-
-/* No further than the length at the beginning: a file that grows for ever is still copied in bounded time. */
-static int copy_bytes(int from, int to, uint64_t len)
-{
-	if (bytes_kernel_clone(from, to) == 0)
-		return 0;
-	int r = copy_by_range(from, to, &len);
-	return r < 0 || !len ? r : copy_by_reading(from, to, len);
-}
-
-static int copy_file(const struct pin *from, const char *name, const struct pin *to, const char *to_name, bool keep_executable,
-		     struct err *err)
-{
-	struct stat st;
-	AUTO_CLOSE int source = regular_open(from, name, O_RDONLY, &st, err);
-	if (source < 0)
-		return source;
-	AUTO_CLOSE int target = regular_create(to, to_name, keep_executable && (st.st_mode & S_IXUSR) ? 0700 : 0600, err);
+	AUTO_CLOSE int target = regular_create(to, to_name, keep_executable && (st->st_mode & S_IXUSR) ? 0700 : 0600, err);
 	if (target < 0)
 		return target;
-	int r = copy_bytes(source, target, (uint64_t)st.st_size);
+	struct err why = {0};
+	int r = bytes_copy(source, target, (uint64_t)st->st_size, DEADLINE_NEVER, &why);
 	if (r < 0) {
 		regular_take_back(to, to_name, target);
-		return err_code(err, r, "copy", name);
+		return err_set(err, r, "copy", to_name, "%s", why.text);
 	}
 	return 0;
 }
 
 int tree_copy_file(const struct pin *from, const char *name, const struct pin *to, const char *to_name, struct err *err)
 {
-	return copy_file(from, name, to, to_name, false, err);
+	struct stat st;
+	AUTO_CLOSE int source = regular_open(from, name, O_RDONLY, &st, err);
+	return source < 0 ? source : copy_opened(source, &st, to, to_name, false, err);
 }
+
+/* --- files, by two threads ----------------------------------------------------------------------------------------------------------- */
+
+struct place {
+	struct pin from, to;
+};
+
+struct listed {
+	size_t place;
+	char name[NAME_MAX + 1];
+};
+
+/* Files that were met and are not copied yet, of the directories that they stand in. */
+struct batch {
+	size_t places, places_most, files;
+	bool here; /* the last place is the directory that is walked through */
+	struct place place[BATCH_PLACES];
+	struct listed file[BATCH_FILES];
+};
+
+static struct batch *batch_new(void)
+{
+	struct rlimit limit;
+	struct batch *batch = calloc(1, sizeof *batch);
+	if (batch)
+		batch->places_most = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur >= DESCRIPTORS_FOR_MANY ? BATCH_PLACES : 1;
+	return batch;
+}
+
+static void batch_empty(struct batch *batch)
+{
+	for (size_t i = 0; i < batch->places; i++) {
+		pin_close(&batch->place[i].from);
+		pin_close(&batch->place[i].to);
+	}
+	batch->places = batch->files = 0;
+	batch->here = false;
+}
+
+static void batch_free(struct batch **batch)
+{
+	if (*batch)
+		batch_empty(*batch);
+	free(*batch);
+}
+
+static int copy_listed(void *context, size_t i, struct err *err)
+{
+	const struct batch *batch = context;
+	const struct listed *file = &batch->file[i];
+	const struct place *place = &batch->place[file->place];
+	struct stat st;
+	AUTO_CLOSE int source = regular_open_listed(&place->from, file->name, O_RDONLY, &st, err);
+	return source < 0 ? source : copy_opened(source, &st, &place->to, file->name, true, err);
+}
+
+static int batch_copy(struct batch *batch, struct err *err)
+{
+	struct crew crew;
+	crew_begin(&crew, batch->files, copy_listed, batch);
+	int r = crew_end(&crew, err);
+	batch_empty(batch);
+	return r;
+}
+
+static int pin_again(const struct pin *pin, struct pin *ret_pin)
+{
+	*ret_pin = *pin;
+	ret_pin->fd = fcntl(pin->fd, F_DUPFD_CLOEXEC, 0);
+	return ret_pin->fd < 0 ? -errno : 0;
+}
+
+static int batch_take_place(struct batch *batch, const struct pin *from, const struct pin *to)
+{
+	AUTO_PIN struct pin source = PIN_NONE, target = PIN_NONE;
+	int r = batch->places == batch->places_most ? -EMFILE : pin_again(from, &source);
+	if (r == 0)
+		r = pin_again(to, &target);
+	if (r == 0)
+		batch->place[batch->places++] = (struct place){.from = pin_take(&source), .to = pin_take(&target)};
+	batch->here = r == 0;
+	return r;
+}
+
+static int batch_add(struct batch *batch, const struct pin *from, const struct pin *to, const char *name, struct err *err)
+{
+	int r = batch->files == BATCH_FILES ? batch_copy(batch, err) : 0;
+	if (r < 0)
+		return r;
+	r = batch->here ? 0 : batch_take_place(batch, from, to);
+	if (r == -EMFILE || r == -ENFILE) {
+		r = batch_copy(batch, err);
+		if (r < 0)
+			return r;
+		r = batch_take_place(batch, from, to);
+	}
+	if (r < 0)
+		return err_code(err, r, "copy", name);
+	struct listed *file = &batch->file[batch->files++];
+	file->place = batch->places - 1;
+	(void)snprintf(file->name, sizeof file->name, "%s", name);
+	return 0;
+}
+
+/* --- directories --------------------------------------------------------------------------------------------------------------------- */
 
 struct copier {
 	struct window *from, *to;
+	struct batch *batch;
 	const struct pin *target; /* where the copy begins */
 };
 
@@ -116,13 +177,14 @@ static int enter(struct copier *c, const char *name, struct err *err)
 	if (r < 0)
 		return r;
 	(void)push_pin(c->from, &source);
+	c->batch->here = false;
 	return push_pin(c->to, &target);
 }
 
 static int type_of(const struct pin *at, const struct entry *entry, mode_t *ret_type)
 {
-	struct stat st;
-	if (fstatat(at->fd, entry->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	struct stat st = {.st_mode = DTTOIF(entry->type)};
+	if (entry->type == DT_UNKNOWN && fstatat(at->fd, entry->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	*ret_type = st.st_mode & S_IFMT;
 	return 0;
@@ -142,12 +204,13 @@ static int copy_entry(struct copier *c, const struct entry *entry, struct err *e
 	}
 	if (!S_ISREG(type))
 		return err_set(err, -EINVAL, "copy", entry->name, "it is %s, neither a regular file nor a directory", mode_type_text(type));
-	return copy_file(&from, entry->name, &to, entry->name, true, err);
+	return batch_add(c->batch, &from, &to, entry->name, err);
 }
 
 static int leave_directory(struct copier *c, struct err *err)
 {
 	int r = window_pop(c->from, true);
+	c->batch->here = false;
 	if (!r)
 		r = window_pop(c->to, true);
 	return r < 0 ? err_set(err, r, "copy", NULL, "a directory was moved while it was copied") : 0;
@@ -161,7 +224,7 @@ static int copy_all(struct copier *c, const char *skip, struct err *err)
 		if (r < 0)
 			return err_code(err, r, "copy", NULL);
 		if (!entry && c->from->depth == 0)
-			return 0;
+			return batch_copy(c->batch, err);
 		if (!entry) {
 			r = leave_directory(c, err);
 			if (r < 0)
@@ -187,13 +250,14 @@ static int open_again(const struct pin *pin, struct window *w, struct err *err)
 int tree_copy(const struct pin *from, const struct pin *to, const char *skip, struct err *err)
 {
 	AUTO_WINDOW struct window *source = window_new(), *target = window_new();
-	if (!source || !target)
+	__attribute__((cleanup(batch_free))) struct batch *batch = batch_new();
+	if (!source || !target || !batch)
 		return err_code(err, -ENOMEM, "copy", NULL);
 	if (pin_same(from, to))
 		return err_set(err, -ELOOP, "copy", NULL, "source and target are the same directory");
 	int r = open_again(from, source, err);
 	if (!r)
 		r = open_again(to, target, err);
-	struct copier c = {.from = source, .to = target, .target = to};
+	struct copier c = {.from = source, .to = target, .batch = batch, .target = to};
 	return r < 0 ? r : copy_all(&c, skip, err);
 }

@@ -211,12 +211,12 @@ def down_tree(here):
 
 
 def seed(here):
-    """`up --seed` of a scenario with 10,000 files (100 MB), as the time over an `up` without one, against cp -a."""
+    """`up --seed` of a scenario with 10,000 files (1 GB), as the time over an `up` without one, against cp -a."""
     program = here.path("prefix/bin/kirocrew-pod")
     os.makedirs(os.path.dirname(program))
     shutil.copy2(here.program, program)
     scenario = here.path("prefix/share/kirocrew-pod/scenarios/big")
-    make_tree(scenario, 100, 100, 10240)
+    make_tree(scenario, 100, 100, 102400)
     with open(f"{scenario}/fixture.yaml", "w") as marker:
         marker.write("fixture-name: big\n")
     ours, theirs = [], []
@@ -229,7 +229,7 @@ def seed(here):
         seeded = timed_at_rest(lambda: run([program, "up", "one", "--seed", "big", *words], here.env))
         ours.append(seeded - plain)
         run([program, "down", "one", "plain"], here.env)
-    yield "seed, 10,000 files, 100 MB", "ms", ours[1:], theirs[1:], "cp -a"
+    yield "seed, 10,000 files, 1 GB", "ms", ours[1:], theirs[1:], "cp -a"
 
 
 def snapshot(here):

@@ -41,6 +41,73 @@ static void a_tree_is_copied_with_modes_of_its_own(void **state)
 	assert_int_equal(mode_of(f->base.fd, "to/sub/empty"), 0700);
 }
 
+/* More than two threads take at once, in more directories than are held open, one of them with more files than a batch. */
+static void put_many(const struct fixture *f)
+{
+	char name[64];
+	put_dir(f->base.fd, "from");
+	put_dir(f->base.fd, "to");
+	for (int d = 0; d < 70; d++) {
+		snprintf(name, sizeof name, "from/d%02d", d);
+		put_dir(f->base.fd, name);
+		for (int i = 0; i < (d == 9 ? 1500 : 5); i++) {
+			snprintf(name, sizeof name, "from/d%02d/f%d", d, i);
+			put_file(f->base.fd, name, name);
+		}
+	}
+}
+
+static unsigned many_are_there(const struct fixture *f)
+{
+	char name[64], text[64];
+	unsigned there = 0;
+	for (int d = 0; d < 70; d++)
+		for (int i = 0; i < (d == 9 ? 1500 : 5); i++) {
+			snprintf(name, sizeof name, "to/d%02d/f%d", d, i);
+			snprintf(text, sizeof text, "from/d%02d/f%d", d, i);
+			there += exists(f->base.fd, name) && holds(f->base.fd, name, text);
+		}
+	return there;
+}
+
+static void many_files_are_copied_by_two_threads(void **state)
+{
+	struct fixture *f = *state;
+	put_many(f);
+	assert_int_equal(copy(f, NULL, NULL), 0);
+	assert_int_equal(many_are_there(f), 69 * 5 + 1500);
+}
+
+static void copy_many_with_few_descriptors(struct fixture *f)
+{
+	struct rlimit files = {40, 40};
+	CHECK(setrlimit(RLIMIT_NOFILE, &files) == 0);
+	CHECK(copy(f, NULL, NULL) == 0);
+}
+
+static void many_files_need_few_descriptors(void **state)
+{
+	struct fixture *f = *state;
+	put_many(f);
+	assert_int_equal(in_child(copy_many_with_few_descriptors, f), 0);
+	assert_int_equal(many_are_there(f), 69 * 5 + 1500);
+}
+
+/* Whoever of the two meets it. */
+static void one_of_many_that_is_there_already_is_told_and_kept(void **state)
+{
+	struct fixture *f = *state;
+	struct err err = {0};
+	put_many(f);
+	put_dir(f->base.fd, "from/z");
+	put_file(f->base.fd, "from/z/last", "new");
+	put_file(f->base.fd, "to/single", "old");
+	put_file(f->base.fd, "from/single", "new");
+	assert_int_equal(copy(f, NULL, &err), -EEXIST);
+	assert_string_equal(err.subject, "single");
+	assert_true(holds(f->base.fd, "to/single", "old"));
+}
+
 static void one_name_at_the_top_is_left_out(void **state)
 {
 	struct fixture *f = *state;
@@ -237,6 +304,9 @@ static int run(const char *title)
 	    FS_TEST(an_existing_name_is_never_touched),	       FS_TEST(other_types_are_refused_by_name),
 	    FS_TEST(a_target_inside_of_the_source_is_refused), FS_BIG_TEST(depth_needs_no_descriptors),
 	    FS_TEST(large_and_sparse_files_are_exact),	       FS_TEST(reading_and_writing_is_the_last_resort),
+	    FS_TEST(many_files_are_copied_by_two_threads),
+	    FS_TEST(many_files_need_few_descriptors),
+	    FS_TEST(one_of_many_that_is_there_already_is_told_and_kept),
 	    FS_TEST(a_failed_copy_takes_its_name_away),	       FS_TEST(a_single_file_is_copied_under_another_name),
 	};
 	return cmocka_run_group_tests_name(title, tests, NULL, NULL);
