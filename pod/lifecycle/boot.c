@@ -239,7 +239,7 @@ int passage_go(const struct passage *passage, struct err *err)
 	int r = command_find(passage->argv.v[0], path ? path : "/usr/bin:/bin", passage->directory, found, sizeof found, err);
 	if (r < 0)
 		return r;
-	spawn_reset_signals();
+	spawn_reset_signals(NULL);
 	(void)execve(found, passage->argv.v, passage->environment.v);
 	r = exec_cause(found, -errno, err);
 	/* We stay, to say so: a reader of our words that is gone must not end us. */

@@ -67,6 +67,8 @@ static int drop_home_of_another(struct session *session, struct pod_facts *facts
 	struct pod_name name;
 	unsigned traces = 0;
 	const char *entry = facts->home_moved;
+	if (!entry)
+		return 0;
 	bool named = pod_name_parse(entry, strlen(entry), &name, NULL) == 0 || pod_name_from_retired(entry, &name) == 0;
 	if (!named || strcmp(name.text, facts->name.text) == 0)
 		return 0;
@@ -90,7 +92,7 @@ static int look_note(struct session *session, struct pod_facts *facts, struct er
 	return r;
 }
 
-/* What is on disk. */
+/* What is on disk. By two threads for two pods at once: no manager is asked here. */
 static int look_disk(struct session *session, unsigned traces, struct pod_facts *facts, struct err *err)
 {
 	int r = look_record(session, traces, facts, err);
@@ -104,8 +106,6 @@ static int look_disk(struct session *session, unsigned traces, struct pod_facts 
 	bool elsewhere = facts->home == HOME_ABSENT || facts->home == HOME_REPLACED;
 	if (r == 0 && elsewhere && *facts->spec.home_identity && session->root.fd >= 0)
 		r = home_find(&session->root, facts->spec.home_identity, &facts->home_moved, err);
-	if (r == 0 && facts->home_moved)
-		r = drop_home_of_another(session, facts, err);
 	return r;
 }
 
@@ -360,7 +360,8 @@ static int join_unit(struct session *session, unsigned traces, struct plane_unit
 								    : usual;
 	ask_backend(session, backend, units);
 	take_unit(units, backend, facts);
-	return session_check_root(session, facts->spec.root_identity, err);
+	int r = drop_home_of_another(session, facts, err);
+	return r < 0 ? r : session_check_root(session, facts->spec.root_identity, err);
 }
 
 static int by_entry_name(const void *key, const void *entry)
@@ -497,6 +498,8 @@ int look_one(struct session *session, const struct pod_name *name, struct look_o
 	int r = plane_probe(&session->root, &session->pods_dir, session->around.plane.prefix, name, &traces, err);
 	if (r == 0)
 		r = look_disk(session, traces, &sight.facts, err);
+	if (r == 0)
+		r = drop_home_of_another(session, &sight.facts, err);
 	if (r == 0)
 		r = session_check_root(session, sight.facts.spec.root_identity, err);
 	if (r == 0) {

@@ -171,12 +171,20 @@ static int settle(struct ascent *a, int (*write)(struct ascent *a, struct err *e
 	return r;
 }
 
+static int refuse_unwatched(const struct ascent *a, struct err *err)
+{
+	return refuse(err, REFUSAL_USAGE, a->request->name.text, "--owner and --ttl need systemd or the embedded keeper: below %s nobody could watch",
+		      a->service->ops->name);
+}
+
 /* Before the pod begins to run, so that there is no moment in which nobody watches. */
 static int guard(struct ascent *a, struct err *err)
 {
 	const struct service_ops *ops = a->service->ops;
 	if (!life_is_bounded(&a->spec.life))
 		return 0;
+	if (!ops->guard)
+		return refuse_unwatched(a, err);
 	a->guarded = true;
 	return ops->guard(a->service, &a->unit, err);
 }
@@ -313,16 +321,27 @@ static int explain_silence(const struct ascent *a, const struct ready *ready, st
 		       budget_secs(a), why);
 }
 
+static const char *what_is_left(const struct ascent *a)
+{
+	return a->report->was_running ? "it runs, and is left alone" : a->made_home ? "nothing of it is kept" : "it is as it was before";
+}
+
 static int explain_interruption(const struct ascent *a, struct err *err)
 {
-	const char *left = a->report->was_running ? "it runs, and is left alone" : a->made_home ? "nothing of it is kept" : "it is as it was before";
-	return err_set(err, -EINTR, "up", a->request->name.text, "interrupted before it was ready; %s", left);
+	return err_set(err, -EINTR, "up", a->request->name.text, "interrupted before it was ready; %s", what_is_left(a));
+}
+
+/* Of one that ran already its guard takes the rest. */
+static int explain_end_of_life(const struct ascent *a, enum life_end over, struct err *err)
+{
+	char end[96];
+	life_end_describe(&a->spec.life, over, end, sizeof end);
+	return err_set(err, -EOWNERDEAD, "up", a->request->name.text, "%s before it was ready; %s", end, a->report->was_running ? "it is being taken down" : what_is_left(a));
 }
 
 static int explain(struct ascent *a, const struct ready *ready, struct err *err)
 {
 	const char *name = a->request->name.text;
-	char end[96];
 	switch (ready->end) {
 	case READY_UP:
 		return 0;
@@ -338,8 +357,7 @@ static int explain(struct ascent *a, const struct ready *ready, struct err *err)
 		return err_set(err, -EPROTO, "up", name, "it answers on port %d, but with status %d for %d s; see its log, or name another path with --health",
 			       a->spec.port, ready->health.http_status, budget_secs(a));
 	case READY_LIFE_OVER:
-		life_end_describe(&a->spec.life, ready->life, end, sizeof end);
-		return err_set(err, -EOWNERDEAD, "up", name, "%s before it was ready; nothing of it is kept", end);
+		return explain_end_of_life(a, ready->life, err);
 	case READY_INTERRUPTED:
 		return explain_interruption(a, err);
 	case READY_TIMEOUT:
@@ -432,11 +450,15 @@ static int change_life(struct ascent *a, const struct life *before, struct err *
 	if (!a->request->life.owner_said && !a->request->life.ttl_said)
 		return 0;
 	life_wish_lay_over(&a->request->life, &a->life, &a->spec.life);
+	struct err why = {0};
 	int r = write_record(a, err);
-	if (r == 0)
-		r = life_is_bounded(&a->spec.life) ? guard(a, err) : unguard(a, err);
+	if (r < 0)
+		return r;
+	r = life_is_bounded(&a->spec.life) ? guard(a, err) : unguard(a, err);
 	if (r == 0)
 		tell_new_life(a, before);
+	else if (undo_record(a, &why) < 0) /* else an end would be recorded that nobody watches for */
+		warn(a->report, "what was recorded of %s could not be put back: %s", a->request->name.text, why.text);
 	return r;
 }
 
@@ -489,6 +511,8 @@ static int already_running(struct ascent *a, const struct pod_facts *facts, stru
 	if (r == 0)
 		r = ready_wait(a->session, a->service, &a->request->name, &a->spec, deadline_in_ms((int64_t)budget_secs(a) * 1000),
 			       facts->unit.restarts, &ready, err);
+	if (r == 0 && ready.end != READY_UP && ready.end != READY_INTERRUPTED)
+		keep_log_tail(a);
 	if (r == 0)
 		r = explain(a, &ready, err);
 	a->report->pid = ready.unit.main_pid;
@@ -564,10 +588,7 @@ static int ascend(struct ascent *a, const struct pod_facts *facts, const struct 
 
 static int check_guard(struct ascent *a, struct err *err)
 {
-	if (!life_is_bounded(&a->life) || a->service->ops->guard)
-		return 0;
-	return refuse(err, REFUSAL_USAGE, a->request->name.text, "--owner and --ttl need systemd or the embedded keeper: below %s nobody could watch",
-		      a->service->ops->name);
+	return life_is_bounded(&a->life) && !a->service->ops->guard ? refuse_unwatched(a, err) : 0;
 }
 
 static int up_locked(struct ascent *a, struct err *err)

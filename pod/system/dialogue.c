@@ -84,6 +84,11 @@ static bool take_input(struct dialogue *d)
 	return some;
 }
 
+bool dialogue_failure_is_ours(int code)
+{
+	return code == -ENOMEM || code == -EMFILE || code == -ENFILE || code == -EAGAIN;
+}
+
 int dialogue_start(const struct sandbox_request *request, struct deadline until, struct dialogue *d, struct err *err)
 {
 	struct sandbox_request with = *request;

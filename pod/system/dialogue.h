@@ -41,6 +41,8 @@ enum dialogue_turn {
 /* `request->stdio` is ignored. What sandbox_start says; what the sandbox program itself complained of is in `complained` then. Large:
  * allocate it. */
 int dialogue_start(const struct sandbox_request *request, struct deadline until, struct dialogue *dialogue, struct err *err);
+/* Is it the lack of memory, descriptors or processes of this side, and no word about the child? */
+bool dialogue_failure_is_ours(int code);
 /* Takes the line over; NULL is -ENOMEM. Never waits, never raises SIGPIPE; a child that does not read is no error. */
 int dialogue_send(struct dialogue *dialogue, char *line, struct err *err);
 int dialogue_next(struct dialogue *dialogue, struct deadline until, enum dialogue_turn *ret_turn, struct jsonrpc_event *ret_event, struct err *err);

@@ -177,7 +177,7 @@ static int make_keeper(struct embedded *e, const struct pod_name *name, struct d
 		return r;
 	AUTO_CLOSE int log = -1;
 	AUTO_CLOSE int fd = -1;
-	r = logfile_open(e->context.plane, name, &log, err);
+	r = logfile_begin(e->context.plane, name, &log, err);
 	if (r == 0)
 		r = make_waiting(e, name, log, &fd, err);
 	if (r == 0)

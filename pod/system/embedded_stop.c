@@ -107,11 +107,12 @@ static int over_its_head(const struct embedded *e, const struct pod_name *name, 
 	return r < 0 ? r : channel_clean(embedded_pods_dir(e), name, err);
 }
 
-static bool answers(int fd)
+static int ask_for_a_sign(int fd)
 {
 	struct keeper_request request = {.verb = KEEPER_ASK_STATUS};
 	struct keeper_reply reply;
-	return channel_send(fd, &request, NULL) == 0 && channel_receive(fd, deadline_in_ms(EMBEDDED_ANSWER_MS), &reply, NULL) == 0;
+	int r = channel_send(fd, &request, NULL);
+	return r < 0 ? r : channel_receive(fd, deadline_in_ms(EMBEDDED_ANSWER_MS), &reply, NULL);
 }
 
 /* *ret_gone: the keeper said so, or its connection broke, which the next look explains. */
@@ -124,13 +125,16 @@ static int through_keeper(struct embedded *e, const struct pod_name *name, int f
 	*ret_again = pidfd == -ESRCH || pidfd == -EINTR;
 	if (pidfd < 0)
 		return *ret_again ? 0 : err_code(err, pidfd, "keeper", name->text);
-	if (!answers(fd)) {
+	int r = ask_for_a_sign(fd);
+	if (r == -ETIME) {
 		(void)pidfd_signal(pidfd, SIGCONT); /* somebody may only have stopped it */
-		if (!answers(fd))
-			return over_its_head(e, name, pidfd, keeper, err);
+		r = ask_for_a_sign(fd);
 	}
+	*ret_again = r == -ECONNRESET || r == -EPIPE; /* it has many callers, or has gone */
+	if (r < 0)
+		return *ret_again ? 0 : over_its_head(e, name, pidfd, keeper, err);
 	struct err why = {0};
-	int r = channel_send(fd, &request, &why);
+	r = channel_send(fd, &request, &why);
 	if (r == 0)
 		do /* a late answer to the first question may come before */
 			r = channel_receive(fd, deadline_in_ms(grace_ms + DRAIN_MS), &reply, &why);

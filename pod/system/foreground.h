@@ -2,15 +2,17 @@
  * first: those of the terminal go to the whole group, those of kill(2) are passed on. signalfd(2), siginfo in sigaction(2). */
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 
 #include "fsops/err.h"
 
 struct foreground {
 	int signals;
+	sigset_t ignored; /* by the caller, as nohup(1) has it: by the command, too */
 };
 #define FOREGROUND_NONE ((struct foreground){.signals = -1})
-/* From now on INT, TERM, HUP and QUIT do not end this process, for good. */
+/* From now on INT, TERM, HUP and QUIT do not end this process, for good. What the caller left ignored stays so. */
 int foreground_begin(struct foreground *ret_foreground, struct err *err);
 void foreground_end(struct foreground *foreground);
 #define AUTO_FOREGROUND __attribute__((cleanup(foreground_end)))

@@ -15,21 +15,20 @@
 
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
-static sigset_t ends_set(void)
+static bool is_ignored(int number)
 {
-	sigset_t set;
-	(void)sigemptyset(&set);
-	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-		(void)sigaddset(&set, ends[i]);
-	return set;
+	struct sigaction now;
+	return sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
 int foreground_begin(struct foreground *ret_foreground, struct err *err)
 {
-	sigset_t set = ends_set();
+	sigset_t set;
+	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGCHLD);
+	(void)sigemptyset(&ret_foreground->ignored);
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-		(void)signal(ends[i], SIG_DFL); /* an ignored signal would not be heard */
+		(void)sigaddset(is_ignored(ends[i]) ? &ret_foreground->ignored : &set, ends[i]);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return err_code(err, -errno, "signals", NULL);
 	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -129,6 +128,7 @@ int foreground_run(struct foreground *foreground, const char *program, char *con
 	request.keep = kept.v;
 	request.keep_count = kept.n;
 	request.death_signal = SIGTERM;
+	request.ignored = &foreground->ignored;
 	r = r < 0 ? err_code(err, r, "descriptors", NULL) : spawn(&request, &spawned, err);
 	free(kept.v);
 	if (r < 0)

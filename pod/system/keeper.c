@@ -53,7 +53,7 @@ static int hear_word(int fd, struct err *err)
 static int enter_log(const struct keeper *keeper, struct err *err)
 {
 	AUTO_CLOSE int log = -1;
-	int r = logfile_open(keeper->context->plane, keeper->name, &log, err);
+	int r = logfile_begin(keeper->context->plane, keeper->name, &log, err);
 	if (r == 0 && (dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0))
 		r = err_code(err, -errno, "log", keeper->name->text);
 	return r;
@@ -95,7 +95,7 @@ static int reserve_descriptors(struct err *err)
 static int open_signals(struct err *err)
 {
 	sigset_t wanted;
-	spawn_reset_signals();
+	spawn_reset_signals(NULL);
 	(void)sigemptyset(&wanted);
 	(void)sigaddset(&wanted, SIGCHLD);
 	(void)sigaddset(&wanted, SIGTERM);
@@ -124,7 +124,6 @@ static int take_record(struct keeper *keeper, struct err *err)
 
 static int begin(struct keeper *keeper, struct err *err)
 {
-	keeper_clients_init(keeper);
 	int r = reserve_descriptors(err);
 	if (r < 0)
 		return r;
@@ -222,6 +221,7 @@ int keeper_run(const struct service_context *context, const struct pod_name *nam
 	struct keeper keeper = {.context = context, .name = name, .limits = *limits, .timer = DEADLINE_NEVER, .cgroup_fd = -1, .drained = true};
 	keeper.signals = keeper.spare = keeper.main_pidfd = keeper.ender = -1;
 	keeper.vigil = VIGIL_NONE;
+	keeper_clients_init(&keeper);
 	keeper.again = DEADLINE_NEVER;
 	keeper.channel = CHANNEL_NONE;
 	int report_fd = take_report();

@@ -43,7 +43,7 @@ static void say_no(struct keeper_client *client, int code, const char *text)
 	say(client, &reply);
 }
 
-/* A free place, else the one of somebody who asked and went on listening without a wish. */
+/* A free place, else the one of somebody who asked and went on listening without a wish, else of one who only watches: he looks again and comes back. */
 static struct keeper_client *place(struct keeper *keeper)
 {
 	struct keeper_client *idle = NULL;
@@ -51,7 +51,7 @@ static struct keeper_client *place(struct keeper *keeper)
 		struct keeper_client *client = &keeper->clients[i];
 		if (client->fd < 0)
 			return client;
-		if (!client->watches && !client->waits)
+		if (!client->waits && (!idle || idle->watches))
 			idle = client;
 	}
 	if (idle)

@@ -86,7 +86,7 @@ int keeper_spawn(struct keeper *keeper, struct err *err)
 {
 	AUTO_ENVIRONMENT struct environment environment = {0};
 	AUTO_CLOSE int log = -1;
-	int r = logfile_open(keeper->context->plane, keeper->name, &log, err);
+	int r = logfile_begin(keeper->context->plane, keeper->name, &log, err);
 	if (r == 0)
 		r = payload_environment(keeper, &environment, err);
 	if (r < 0)

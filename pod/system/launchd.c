@@ -283,7 +283,7 @@ static int backend_stop(struct service *service, const struct pod_name *name, in
 static int make_log(const struct launchd *launchd, const struct pod_name *name, struct err *err)
 {
 	int fd;
-	int r = logfile_open(launchd->context.plane, name, &fd, err);
+	int r = logfile_begin(launchd->context.plane, name, &fd, err);
 	if (r == 0)
 		close_quietly(fd);
 	return r;

@@ -50,21 +50,32 @@ static int open_append(const struct pin *folder, int *ret_fd, struct stat *ret_s
 	return 0;
 }
 
-int logfile_open(const struct plane *plane, const struct pod_name *name, int *ret_fd, struct err *err)
+static int folder_make(const struct plane *plane, const struct pod_name *name, struct pin *ret_folder, struct err *err)
 {
-	AUTO_PIN struct pin artifacts = PIN_NONE, folder = PIN_NONE;
-	AUTO_CLOSE int fd = -1;
-	struct stat st;
+	AUTO_PIN struct pin artifacts = PIN_NONE;
 	int r = pin_make_path(plane->artifacts, 0700, &artifacts, err);
 	if (r == 0) /* one that is there keeps its mode: it may hold more than logs */
-		r = pin_child(&artifacts, name->text, &folder, err);
-	if (r == -ENOENT)
-		r = pin_make_child(&artifacts, name->text, 0700, NULL, &folder, err);
+		r = pin_child(&artifacts, name->text, ret_folder, err);
+	return r == -ENOENT ? pin_make_child(&artifacts, name->text, 0700, NULL, ret_folder, err) : r;
+}
+
+int logfile_open(const struct plane *plane, const struct pod_name *name, int *ret_fd, struct err *err)
+{
+	AUTO_PIN struct pin folder = PIN_NONE;
+	struct stat st;
+	int r = folder_make(plane, name, &folder, err);
+	return r < 0 ? r : open_append(&folder, ret_fd, &st, err);
+}
+
+int logfile_begin(const struct plane *plane, const struct pod_name *name, int *ret_fd, struct err *err)
+{
+	AUTO_PIN struct pin folder = PIN_NONE;
+	AUTO_CLOSE int fd = -1;
+	struct stat st;
+	int r = folder_make(plane, name, &folder, err);
 	if (r == 0)
 		r = open_append(&folder, &fd, &st, err);
-	if (r < 0)
-		return r;
-	if (st.st_size >= LOGFILE_ROTATE_BYTES) {
+	if (r == 0 && st.st_size >= LOGFILE_ROTATE_BYTES) {
 		if (renameat(folder.fd, LOG, folder.fd, OLD_LOG) < 0)
 			return err_code(err, -errno, "rotate", LOG);
 		close_quietly(take_fd(&fd));

@@ -10,8 +10,11 @@
 
 #define LOGFILE_ROTATE_BYTES (16L << 20)
 
-/* For appending, made if missing; from LOGFILE_ROTATE_BYTES on, pod.log first becomes pod.log.1 (an older one is lost). */
+/* For appending, made if missing. */
 int logfile_open(const struct plane *plane, const struct pod_name *name, int *ret_fd, struct err *err);
+
+/* The same for who is about to start: from LOGFILE_ROTATE_BYTES on, pod.log first becomes pod.log.1 (an older one is lost). Who runs holds the former. */
+int logfile_begin(const struct plane *plane, const struct pod_name *name, int *ret_fd, struct err *err);
 
 /* The last `lines` lines (raw bytes, of the last 16 MiB at most) to fd. With follow, then what is appended, over a rotation too, until
  * the log is deleted, the reader of fd is gone or a signal comes (one that does not end us ends the following, with success). -ENOENT: no log. */

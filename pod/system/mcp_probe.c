@@ -144,11 +144,6 @@ static int talk(const struct mcp_context *context, const struct mcp_prepared *p,
 	return 0;
 }
 
-static bool is_own_failure(int code)
-{
-	return code == -ENOMEM || code == -EMFILE || code == -ENFILE;
-}
-
 static int start_and_talk(const struct mcp_context *context, struct mcp_prepared *p, const char *version, int64_t reply_ms,
 			  struct mcp_result *result, struct err *err)
 {
@@ -162,7 +157,7 @@ static int start_and_talk(const struct mcp_context *context, struct mcp_prepared
 		(void)scratch_own(&p->scratch, d->sandbox.pid, NULL);
 		return talk(context, p, d, version, reply_ms, result, err);
 	}
-	if (is_own_failure(r)) {
+	if (dialogue_failure_is_ours(r)) {
 		if (err)
 			*err = why;
 		return r;
@@ -179,7 +174,7 @@ static int probe_enabled(const struct mcp_context *context, const struct mcp_ser
 	struct mcp_prepared p;
 	struct err why = {0};
 	int r = mcp_prepare(context, server, deadline_in_ms(PREPARE_MS), &p, &why);
-	if (r < 0 && is_own_failure(r)) {
+	if (r < 0 && dialogue_failure_is_ours(r)) {
 		if (err)
 			*err = why;
 		return r;

@@ -83,13 +83,22 @@ static int take_message(const struct nlmsghdr *header, struct found *found)
 	return answers_loopback(message, v6_only) ? found_add(found, &listening) : 0;
 }
 
+/* What the kernel says at a dump's end: 0, or why it could not be made. */
+static int code_of_end(const struct nlmsghdr *header)
+{
+	int code = 0;
+	if (header->nlmsg_len >= NLMSG_LENGTH(sizeof code))
+		memcpy(&code, NLMSG_DATA(header), sizeof code);
+	return code < 0 ? code : 0;
+}
+
 /* 1: more to come; 0: the dump is complete. */
 static int take_answer(const char *bytes, size_t len, struct found *found)
 {
 	for (const struct nlmsghdr *header = (const struct nlmsghdr *)(const void *)bytes; NLMSG_OK(header, len);
 	     header = NLMSG_NEXT(header, len)) {
 		if (header->nlmsg_type == NLMSG_DONE)
-			return 0;
+			return code_of_end(header);
 		if (header->nlmsg_type == NLMSG_ERROR) {
 			const struct nlmsgerr *error = NLMSG_DATA(header);
 			return header->nlmsg_len >= NLMSG_LENGTH(sizeof *error) && error->error < 0 ? error->error : -EBADMSG;
@@ -126,10 +135,9 @@ int listening_from_sock_diag(int port, struct listening **ret_v, size_t *ret_cou
 	AUTO_CLOSE int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 	struct found found = {0};
 	int r = fd < 0 ? -errno : dump(fd, AF_INET, port, &found);
-	if (r == 0)
-		r = dump(fd, AF_INET6, port, &found);
-	if (r == -ENOENT) /* no IPv6 in this kernel */
-		r = 0;
+	int without_v6 = r == 0 ? dump(fd, AF_INET6, port, &found) : 0;
+	if (without_v6 != -ENOENT) /* which says that this kernel has no IPv6; of IPv4, that it cannot be asked */
+		r = r < 0 ? r : without_v6;
 	if (r < 0) {
 		free(found.v);
 		return err_code(err, r, "sock_diag", NULL);

@@ -3,6 +3,7 @@
  * empty signal mask, whatever the caller ignores or blocks (POSIX lets both pass over exec). execve(2), close_range(2), prctl(2). */
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -30,6 +31,7 @@ struct spawn {
 	bool daemon;         /* forked twice, leads no session but is in a new one: no child of the caller and never one with a terminal */
 	bool sibling;        /* a child of the caller's parent, who reaps it: what a subreaper starts and is not to have; not with daemon. CLONE_PARENT */
 	int death_signal;    /* the child gets it when the calling thread ends, 0 none; not with daemon. PR_SET_PDEATHSIG */
+	const sigset_t *ignored; /* these stay as the caller has them; NULL: none */
 	int cgroup_fd;       /* directory of a cgroup2 to be born in, -1 none; best effort, see spawned.in_cgroup */
 };
 #define SPAWN_DEFAULT ((struct spawn){.cwd_fd = -1, .stdio = {SPAWN_NULL, SPAWN_NULL, SPAWN_NULL}, .cgroup_fd = -1})
@@ -44,8 +46,8 @@ struct spawned {
  * below 3. */
 int spawn(const struct spawn *spawn, struct spawned *ret_spawned, struct err *err);
 
-/* Dispositions to default, mask empty. For a caller that execs in its own process. */
-void spawn_reset_signals(void);
+/* Dispositions to default, but those in `kept` (NULL: none), mask empty. For a caller that execs in its own process. */
+void spawn_reset_signals(const sigset_t *kept);
 
 /* What an execve(2) of `program` that failed with `code` (negative errno) was about, as the error: missing, missing interpreter (named), a
  * directory, not executable, a mount that forbids it, another architecture. Returns code. */

@@ -25,14 +25,15 @@ _Noreturn static void fail(const struct spawn_plan *plan, enum spawn_stage stage
 	_exit(NO_EXEC);
 }
 
-void spawn_reset_signals(void)
+void spawn_reset_signals(const sigset_t *kept)
 {
 	struct sigaction standard;
 	memset(&standard, 0, sizeof standard);
 	standard.sa_handler = SIG_DFL;
 	/* Two numbers belong to the C library and are refused, SIGKILL and SIGSTOP by the kernel. */
 	for (int signal = 1; signal < NSIG; signal++)
-		(void)sigaction(signal, &standard, NULL);
+		if (!kept || !sigismember(kept, signal))
+			(void)sigaction(signal, &standard, NULL);
 	sigset_t none;
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
@@ -110,7 +111,7 @@ _Noreturn void spawn_child(const struct spawn_plan *plan)
 	if (!place_descriptors(plan))
 		fail(plan, SPAWN_STAGE_DESCRIPTORS);
 	enter_directory(plan);
-	spawn_reset_signals();
+	spawn_reset_signals(plan->request->ignored);
 	if (!tell(plan, SPAWN_STAGE_EXEC, 0)) /* it would be taken for dead, and run */
 		_exit(NO_EXEC);
 	(void)execve(plan->request->program, plan->request->argv, plan->envp);

@@ -389,7 +389,7 @@ static int forget_once(struct systemd *systemd, void *data, struct err *err)
 static int backend_forget(struct service *service, const struct pod_name *name, struct err *err)
 {
 	struct pod_name copy = *name;
-	return others(systemd_of(service)) ? logfile_forget(systemd_of(service)->context.plane, name, err) : ask(systemd_of(service), forget_once, &copy, err);
+	return others(systemd_of(service)) ? 0 : ask(systemd_of(service), forget_once, &copy, err);
 }
 
 /* ---- changes of all of them ---- */

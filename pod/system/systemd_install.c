@@ -75,7 +75,7 @@ static int install_render(const struct systemd *systemd, struct install *install
 		return r;
 	/* systemd makes the file of append:, but not its folder. */
 	AUTO_CLOSE int fd = -1;
-	return logfile_open(plane, install->unit->name, &fd, err);
+	return logfile_begin(plane, install->unit->name, &fd, err);
 }
 
 static int install_open(const struct plane *plane, struct install *install, struct err *err)
@@ -240,10 +240,9 @@ int systemd_forget(struct systemd *systemd, const struct pod_name *name, struct 
 	if (r < 0)
 		return r;
 	r = manager_reset_failed(&systemd->manager, pod_file_unit(systemd->context.plane->prefix, name).text, &why);
-	if (r < 0 && r != -ENOENT) {
-		if (err)
-			*err = why;
-		return r;
-	}
-	return logfile_forget(systemd->context.plane, name, err);
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0 && err)
+		*err = why;
+	return r;
 }

@@ -140,12 +140,6 @@ static int ask(const struct viability_input *input, struct dialogue *d, int64_t 
 	return 0;
 }
 
-/* Ours, and no word about the agent. */
-static bool is_own_failure(int code)
-{
-	return code == -ENOMEM || code == -EMFILE || code == -ENFILE || code == -EAGAIN;
-}
-
 static int run(const struct viability_input *input, struct viability *v, struct err *err)
 {
 	AUTO_WORDS struct words argv = {0};
@@ -168,7 +162,7 @@ static int run(const struct viability_input *input, struct viability *v, struct 
 	r = dialogue_start(&request, deadline_in_ms(START_MS), d, &why);
 	if (r == 0)
 		return ask(input, d, begun, v, err);
-	if (is_own_failure(r)) {
+	if (dialogue_failure_is_ours(r)) {
 		if (err)
 			*err = why;
 		return r;

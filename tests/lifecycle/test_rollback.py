@@ -63,6 +63,34 @@ class Rollback(PlaneTest):
         subprocess.run(["chattr", "-i", path], stderr=subprocess.PIPE)
         return done.returncode == 0
 
+    @only("systemd")
+    def test_the_log_of_a_pod_that_was_there_outlives_an_up_that_failed(self):
+        self.idle("a")
+        subprocess.run(["systemctl", "--user", "stop", f"{self.prefix}@a.service"], check=True)
+        log = os.path.join(self.env["KIROCREW_POD_ARTIFACTS_DIR"], "a", "pod.log")
+        os.makedirs(os.path.dirname(log), exist_ok=True)
+        with open(log, "a") as file:
+            file.write("earlier words\n")
+        failed = self.pod("up", "a", "--health", "tcp", "--", "/bin/false", "{port}")
+        self.assertEqual(failed.status, 1, failed)
+        with open(log) as file:
+            self.assertIn("earlier words", file.read())
+        self.down("a")
+        self.assert_no_residue()
+
+    def test_who_finds_it_starting_and_sees_it_die_is_told_its_last_words(self):
+        beginning = self.start("up", "a", "--wait-secs", "20", "--", "/bin/sh", "-c", "echo last words; sleep 3; exit 9", "{port}", stderr=subprocess.DEVNULL)
+        self.eventually(lambda: self.ls().get("a", {}).get("pid"), what="its process")
+        beginning.kill()
+        beginning.wait()
+        beginning.stdout.close()
+        met = self.pod("up", "a", "--wait-secs", "20")
+        self.assertEqual(met.status, 1, met)
+        self.assertIn("it died before it was ready: status 9", met.err)
+        self.assertIn("  | last words", met.err)
+        self.down("a")
+        self.assert_no_residue()
+
     # --- L10 --------------------------------------------------------------------------------------------------------------
 
     def test_L10_the_payload_is_missing(self):

@@ -128,6 +128,21 @@ class Run(PlaneTest):
         self.assertEqual(process.returncode, 128 + signal.SIGTERM)
         self.assert_nothing()
 
+    def test_what_the_caller_ignores_the_command_ignores_too(self):
+        """As below nohup: a terminal that is closed ends neither."""
+        seen, go = os.path.join(self.dir, "seen"), os.path.join(self.dir, "go")
+        script = f": >begun; grep SigIgn /proc/self/status >{seen}.new; mv {seen}.new {seen}; while [ ! -e {go} ]; do sleep 0.05; done; exit 5"
+        process = self.started("/bin/sh", "-c", script, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        self.eventually(lambda: os.path.exists(seen), what="the command")
+        with open(seen) as text:
+            self.assertTrue(int(text.read().split()[1], 16) >> (signal.SIGHUP - 1) & 1)
+        process.send_signal(signal.SIGHUP)
+        time.sleep(0.2)
+        self.assertIsNone(process.poll())
+        open(go, "w").close()
+        self.assertEqual(process.wait(30), 5)
+        self.assert_nothing()
+
     def test_INT_of_the_terminal_reaches_the_command_once(self):
         script = (
             "import os, signal, sys, time\n"
