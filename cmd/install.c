@@ -13,7 +13,7 @@ static int run_install(const struct arguments *arguments, struct err *err)
 	if (r == 0)
 		r = session_service(&session, BACKEND_AUTO, &service, err);
 	if (r == 0)
-		r = service->ops->install(service, &(struct service_unit){.stop_secs = STOP_SECS_DEFAULT}, err);
+		r = service->ops->install(service, &(struct service_unit){0}, err);
 	if (r < 0)
 		return r;
 	print_out("root %s\npods dir %s\nbackend %s\nports %d to %d\n", session.around.plane.root, session.around.plane.pods_dir, service->ops->name,

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cmd/print.h"
@@ -165,6 +166,16 @@ static void hear_of_new_sizes(void)
 	(void)sigaction(SIGWINCH, &action, NULL);
 }
 
+/* One for each keeper that is heard. */
+static void allow_many_descriptors(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int picture_draw(const struct session *session, const struct table *table, const struct screen *screen)
 {
 	size_t room = screen->height > 2 ? screen->height - 2 : 1;
@@ -221,6 +232,7 @@ static int list_for_ever(const struct arguments *arguments, const struct choice 
 	int r = 0;
 	(void)setvbuf(stdout, NULL, _IOFBF, 1 << 16); /* a picture at once */
 	hear_of_new_sizes();
+	allow_many_descriptors();
 	while (r == 0)
 		r = list_and_wait(arguments, choice, &last, err);
 	return r == -EPIPE && !err->code ? EXIT_DONE : r;

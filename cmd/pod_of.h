@@ -1,4 +1,4 @@
-/* For verbs about one recorded pod: session, name and spec in one step; an unknown pod is REFUSAL_NOT_PROVISIONED. */
+/* For verbs about one recorded pod: session, name and spec in one step; an unknown pod is REFUSAL_NO_SUCH_POD. */
 #pragma once
 
 #include "cmd/verbs.h"

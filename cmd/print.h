@@ -31,7 +31,7 @@ void print_err(const struct err *err);                 /* what: why; remedy */
 /* Of a command: the line, and the status as a shell, env(1) and timeout(1) have it: 127 when it is not there (-ENOENT), else 126. */
 int print_not_runnable(const struct err *err);
 void print_tail(const char *bytes);                    /* log lines to stderr, each escaped and indented */
-/* Flushes; -EPIPE is a quiet end, another error is told. Exit status to use instead of `status`. */
 /* What was printed is written now; false when it could not be. */
 bool print_flush(void);
+/* Flushes; -EPIPE is a quiet end, another error is told. Exit status to use instead of `status`. */
 int print_end(int status);

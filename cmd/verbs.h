@@ -52,9 +52,8 @@ struct verb {
 extern const struct verb *const verb_table[];
 const struct verb *verb_find(const char *name);
 
-/* 0, or an exit status when there is nothing more to do (help, usage error, already said). */
+/* Its words point into argv. REFUSAL_USAGE. */
 int arguments_parse(const struct verb *verb, int argc, char **argv, struct arguments *ret_arguments, struct err *err);
-void arguments_free(struct arguments *arguments);
 
 /* The first operand as a pod name. */
 int argument_name(const struct arguments *arguments, size_t index, struct pod_name *ret_name, struct err *err);

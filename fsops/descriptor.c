@@ -1,5 +1,6 @@
 #include "fsops/descriptor.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 bool identity_same_mount(dev_t dev_a, uint64_t mount_a, dev_t dev_b, uint64_t mount_b)
@@ -28,4 +29,10 @@ const char *mode_type_text(mode_t mode)
 	default:
 		return "of an unknown type";
 	}
+}
+
+bool descriptor_allowed(unsigned count)
+{
+	struct rlimit limit;
+	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur >= count;
 }

@@ -31,3 +31,6 @@ const char *mode_type_text(mode_t mode);
 
 /* Linux. Closes all from `first` to `last`, one by one where close_range(2) is missing or fails: then none from 65536 on. */
 void descriptor_close_range(unsigned first, unsigned last);
+
+/* May this process have so many open? RLIMIT_NOFILE of getrlimit(2). */
+bool descriptor_allowed(unsigned count);

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "fsops/bytes.h"
 #include "fsops/cleanup.h"
 #include "fsops/crew.h"
+#include "fsops/descriptor.h"
 #include "fsops/regular.h"
 #include "fsops/tree.h"
 #include "fsops/window.h"
@@ -63,10 +63,9 @@ struct batch {
 
 static struct batch *batch_new(void)
 {
-	struct rlimit limit;
 	struct batch *batch = calloc(1, sizeof *batch);
 	if (batch)
-		batch->places_most = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur >= DESCRIPTORS_FOR_MANY ? BATCH_PLACES : 1;
+		batch->places_most = descriptor_allowed(DESCRIPTORS_FOR_MANY) ? BATCH_PLACES : 1;
 	return batch;
 }
 

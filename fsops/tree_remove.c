@@ -18,6 +18,7 @@
 #define PASSES_MAX 4096	 /* each takes WINDOW_LEVELS levels off */
 #define LIFT_NAMES_MAX 64
 #define ENTRIES_FOR_TWO 1000 /* fewer are gone before a second thread has begun */
+#define DESCRIPTORS_FOR_TWO 64 /* each may want a window full, and what it cannot open it would leave */
 #define ENTRIES_PAST_DEADLINE (1U << 22) /* a directory that is filled while it is read has no end */
 
 enum outcome { GONE, LEFT, ENTERED, AGAIN };
@@ -381,7 +382,7 @@ static void assist(void *context, enum tree_side side, struct tree_gift *gift)
 
 static void get_help(struct remover *r)
 {
-	if (r->outermost && !r->pair && r->entries == ENTRIES_FOR_TWO)
+	if (r->outermost && !r->pair && r->entries == ENTRIES_FOR_TWO && descriptor_allowed(DESCRIPTORS_FOR_TWO))
 		r->pair = tree_pair_start(assist, r);
 }
 

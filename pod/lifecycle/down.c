@@ -49,7 +49,7 @@ static int reach_service(struct descent *d, struct err *err)
 
 static int stop(struct descent *d, struct err *err)
 {
-	unsigned secs = d->options.stop_secs ? d->options.stop_secs : STOP_SECS_DEFAULT;
+	unsigned secs = d->options.stop_secs ? d->options.stop_secs : spec_stop_secs(&d->facts->spec);
 	const struct service_ops *ops = d->service->ops;
 	if (!d->plan.loaded)
 		return ops->end_lost ? ops->end_lost(d->service, d->name, d->facts->spec.id, (int64_t)secs * 1000, err) : 0;

@@ -5,7 +5,7 @@
 #include "pod/lifecycle/session.h"
 
 struct down_options {
-	unsigned stop_secs; /* 0: 15 */
+	unsigned stop_secs; /* 0: as recorded, else 15 */
 	bool only_dead;     /* prune: a pod that lives is refused, not stopped */
 	bool only_ended;    /* only if the life that is recorded now is over; what goes on watching it is left alone */
 	const char *id;     /* only this generation; NULL any */

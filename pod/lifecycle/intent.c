@@ -137,6 +137,9 @@ static int choose_limits(struct intent *in, struct err *err)
 	if (r == 0)
 		r = take_text("not a processor quota: use a percentage such as 150%", first(request->cpu_quota, spec->cpu_quota, in->settings->payload_cpu_quota),
 			      cpu_quota_valid, spec->cpu_quota, sizeof spec->cpu_quota, err);
+	if (r == 0)
+		r = take_text("not a number of seconds", first(NULL, spec->stop_secs, in->settings->payload_stop_secs), stop_secs_valid, spec->stop_secs,
+			      sizeof spec->stop_secs, err);
 	return r;
 }
 

@@ -25,10 +25,10 @@ void sight_free(struct sight *sight);
 #define AUTO_SIGHT __attribute__((cleanup(sight_free)))
 
 struct look_options {
-	bool deep; /* also ask who holds a home that has no unit, and whether the boot gate is free */
+	bool deep; /* also ask who holds a home that has no unit */
 	bool mute; /* ask no payload for its health: it may take a second not to answer */
 };
 /* Every pod that has a record, a home, a unit or a note, sorted by name. */
 int look_all(struct session *session, struct look_options options, struct sights *ret_sights, struct err *err);
-/* One pod; of a name that does not exist, facts for which pod_exists() is false. */
+/* One pod, and whether its boot gate is free; of a name that does not exist, facts for which pod_exists() is false. */
 int look_one(struct session *session, const struct pod_name *name, struct look_options options, struct sight *ret_sight, struct err *err);

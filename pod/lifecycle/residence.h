@@ -18,7 +18,7 @@ struct residence {
 void residence_free(struct residence *residence);
 #define AUTO_RESIDENCE __attribute__((cleanup(residence_free)))
 
-/* REFUSAL_NOT_PROVISIONED: no such pod, or it has no home yet. REFUSAL_NOT_THE_POD: the home was replaced. The checkout's INI is laid over the session's. */
+/* REFUSAL_NO_SUCH_POD. REFUSAL_NOT_PROVISIONED: it has no home yet. REFUSAL_NOT_THE_POD: the home was replaced. The checkout's INI is laid over the session's. */
 int residence_open(struct session *session, const struct pod_name *name, struct residence *ret_residence, struct err *err);
 
 /* The environments, from this process's own. */

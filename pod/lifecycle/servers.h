@@ -14,7 +14,6 @@ struct probe_options {
 	bool unsandboxed;            /* --no-sandbox */
 };
 struct probe_report {
-	bool agent_probed;
 	struct viability *agent;     /* NULL when it was not probed */
 	struct mcp_result *servers;
 	size_t server_count;

@@ -103,7 +103,7 @@ static int choose_service(struct ascent *a, enum backend recorded, struct err *e
 		return r;
 	a->report->backend = service_backend(a->service);
 	a->unit = (struct service_unit){
-		.name = &a->request->name, .spec = &a->spec, .stop_secs = a->request->stop_secs ? a->request->stop_secs : STOP_SECS_DEFAULT};
+		.name = &a->request->name, .spec = &a->spec};
 	return 0;
 }
 
@@ -266,7 +266,7 @@ static int undo(struct ascent *a, struct err *err)
 		return r == 0 && a->before.count && a->guarded ? undo_guard(a, err) : r;
 	}
 	if (a->started) {
-		r = a->service->ops->stop(a->service, &a->request->name, (int64_t)a->unit.stop_secs * 1000, NULL, err);
+		r = a->service->ops->stop(a->service, &a->request->name, (int64_t)spec_stop_secs(&a->spec) * 1000, NULL, err);
 		if (r == 0)
 			r = a->service->ops->forget(a->service, &a->request->name, err);
 	}
@@ -281,14 +281,13 @@ static int undo(struct ascent *a, struct err *err)
 	return r;
 }
 
-static int fail(struct ascent *a, int cause, struct err *err)
+static int fail(struct ascent *a, int cause)
 {
 	progress_say(a->session, "%s: what was made is taken back", a->request->name.text);
 	struct err why = {0};
 	if (undo(a, &why) < 0)
 		warn(a->report, "what this call made could not be taken back: %s: %s; `kirocrew-pod down %s` removes it", why.subject, why.text,
 		     a->request->name.text);
-	(void)err;
 	return cause;
 }
 
@@ -583,7 +582,7 @@ static int ascend(struct ascent *a, const struct pod_facts *facts, const struct 
 		r = climb(a, err);
 	if (r == 0)
 		warn_of_no_question(a);
-	return r < 0 ? fail(a, r, err) : 0;
+	return r < 0 ? fail(a, r) : 0;
 }
 
 static int check_guard(struct ascent *a, struct err *err)

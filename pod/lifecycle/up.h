@@ -17,7 +17,6 @@ struct up_request {
 	bool only_new;                /* REFUSAL_EXISTS for whatever stands under that name */
 	enum backend backend;         /* BACKEND_AUTO: as recorded, else the plane's */
 	int wait_secs;                /* 0: the plane's budget */
-	unsigned stop_secs;           /* 0: 15 */
 };
 
 struct up_report {
@@ -37,4 +36,3 @@ void up_report_free(struct up_report *report);
 
 /* *ret_report is filled as far as it came, also on failure (warnings, log tail). */
 int up(struct session *session, const struct up_request *request, struct up_report *ret_report, struct err *err);
-#define STOP_SECS_DEFAULT 15

@@ -44,8 +44,7 @@ static const char *quota_refused(const char *value)
 
 static const char *seconds_refused(const char *value)
 {
-	uint64_t seconds;
-	return ascii_decimal(value, 3600, &seconds) && seconds ? NULL : "it is a whole number of seconds from 1 to 3600";
+	return stop_secs_valid(value) ? NULL : "it is a whole number of seconds from 1 to 3600";
 }
 
 static const struct key {

@@ -41,3 +41,15 @@ bool cpu_quota_valid(const char *text)
 {
 	return ends_with(text, '%') && number_before(text, 1, CPU_QUOTA_MAX) != 0;
 }
+
+bool stop_secs_valid(const char *text)
+{
+	uint64_t seconds;
+	return ascii_decimal(text, STOP_SECS_MOST, &seconds) && seconds;
+}
+
+unsigned spec_stop_secs(const struct spec *spec)
+{
+	uint64_t seconds;
+	return ascii_decimal(spec->stop_secs, STOP_SECS_MOST, &seconds) && seconds ? (unsigned)seconds : STOP_SECS_DEFAULT;
+}

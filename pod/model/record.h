@@ -56,6 +56,7 @@ struct spec {
 	enum backend backend;     /* BACKEND_AUTO when not recorded */
 	struct health health;
 	char memory_max[32], cpu_quota[32]; /* "" none */
+	char stop_secs[8];        /* STOP_SECS, "" none */
 	char home_identity[64];   /* HOME_ID: inode and birth time of the home that `up` made, "" unknown */
 	char root_identity[64];   /* ROOT_ID: of the pods root at that time, "" unknown */
 	struct life life;         /* OWNER, EXPIRES */
@@ -68,5 +69,9 @@ int spec_set_text(char **slot, const char *text, struct err *err); /* of checkou
 void spec_free(struct spec *spec);
 #define AUTO_SPEC __attribute__((cleanup(spec_free)))
 
+#define STOP_SECS_DEFAULT 15
+#define STOP_SECS_MOST 3600
+bool stop_secs_valid(const char *text);              /* 1 to 3600 */
+unsigned spec_stop_secs(const struct spec *spec);     /* between SIGTERM and SIGKILL; 15 where none is recorded */
 bool memory_max_valid(const char *text); /* 4G, 512M, infinity, 50% : systemd.resource-control(5) */
 bool cpu_quota_valid(const char *text);  /* 200% */

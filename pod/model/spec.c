@@ -92,6 +92,7 @@ static int read_texts(const struct record *record, struct spec *spec, struct err
 	    {"ID", spec->id, sizeof spec->id, uuid_valid, "not a UUID"},
 	    {"MEMORY_MAX", spec->memory_max, sizeof spec->memory_max, memory_max_valid, "not a memory limit such as 4G or 50%"},
 	    {"CPU_QUOTA", spec->cpu_quota, sizeof spec->cpu_quota, cpu_quota_valid, "not a processor quota such as 200%"},
+	    {"STOP_SECS", spec->stop_secs, sizeof spec->stop_secs, stop_secs_valid, "not a number of seconds from 1 to 3600"},
 	    {"HOME_ID", spec->home_identity, sizeof spec->home_identity, plain_word, "not the identity of a directory"},
 	    {"ROOT_ID", spec->root_identity, sizeof spec->root_identity, plain_word, "not the identity of a directory"},
 	};
@@ -388,6 +389,7 @@ int spec_to_record(const struct spec *spec, struct record *record, struct err *e
 	    {"HEALTH", health},
 	    {"MEMORY_MAX", spec->memory_max},
 	    {"CPU_QUOTA", spec->cpu_quota},
+	    {"STOP_SECS", spec->stop_secs},
 	    {"HOME_ID", spec->home_identity},
 	    {"ROOT_ID", spec->root_identity},
 	    {"OWNER", owner},

@@ -43,14 +43,15 @@ int unit_text_template(const struct unit_input *input, char **ret_text, struct e
 
 int unit_text_drop_in(const struct spec *spec, char **ret_text, struct err *err)
 {
-	const char *memory_max = spec->memory_max, *cpu_quota = spec->cpu_quota;
-	if (!*memory_max && !*cpu_quota) {
+	const char *memory_max = spec->memory_max, *cpu_quota = spec->cpu_quota, *stop_secs = spec->stop_secs;
+	if (!*memory_max && !*cpu_quota && !*stop_secs) {
 		*ret_text = NULL;
 		return 0;
 	}
 	const struct template_value values[DROP_IN_PLACEHOLDERS] = {
 	    [DROP_IN_PLACEHOLDER_MEMORY_MAX] = {&memory_max, *memory_max != '\0'},
 	    [DROP_IN_PLACEHOLDER_CPU_QUOTA] = {&cpu_quota, *cpu_quota != '\0'},
+	    [DROP_IN_PLACEHOLDER_STOP_SECS] = {&stop_secs, *stop_secs != '\0'},
 	};
 	return template_fill(template_drop_in, drop_in_placeholders, DROP_IN_PLACEHOLDERS, values, ret_text, err);
 }

@@ -194,15 +194,15 @@ static bool plist_is(const struct pin *pods_dir, const char *file, const char *t
 static int backend_install(struct service *service, const struct service_unit *unit, struct err *err)
 {
 	struct launchd *launchd = launchd_of(service);
-	const struct unit_input input = {.plane = launchd->context.plane,
-					 .program = launchd->context.program,
-					 .config_file = launchd->context.config_file,
-					 .stop_secs = unit->stop_secs};
 	AUTO_FREE char *text = NULL;
 	const struct pin *pods_dir;
 	struct target target;
 	if (!unit->name) /* every pod has a list of its own, and they share nothing */
 		return 0;
+	const struct unit_input input = {.plane = launchd->context.plane,
+					 .program = launchd->context.program,
+					 .config_file = launchd->context.config_file,
+					 .stop_secs = spec_stop_secs(unit->spec)};
 	target_make(launchd, unit->name, &target);
 	int r = pods_dir_of(launchd, &pods_dir, err);
 	if (r == 0)

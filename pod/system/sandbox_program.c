@@ -15,13 +15,8 @@
 #define HELP_BYTES_MAX 65536
 #define HELP_MS 2000
 
-#ifdef __APPLE__
-#define PROGRAM "sandbox-exec"
-#define KIND SANDBOX_SEATBELT
-#else
 #define PROGRAM "bwrap"
 #define KIND SANDBOX_BWRAP
-#endif
 
 /* What another user could replace is no wall. */
 static bool is_trusted(const char *path, char *why, size_t size)

@@ -35,7 +35,6 @@ struct service_context {
 struct service_unit {
 	const struct pod_name *name;
 	const struct spec *spec;
-	unsigned stop_secs;
 };
 
 struct service_ops {

@@ -74,7 +74,7 @@ static void enter_session(const struct spawn_plan *plan)
 	}
 	if (!plan->request->daemon)
 		return;
-	pid_t second = fork();
+	pid_t second = spawn_fork_again();
 	if (second < 0)
 		fail(plan, SPAWN_STAGE_FORK);
 	if (second > 0)

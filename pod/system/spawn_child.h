@@ -1,4 +1,4 @@
-/* The child's side of spawn.h: between fork and exec, system calls only. */
+/* The child's side of spawn.h: between fork and exec, nothing that takes a lock of the caller's other threads. */
 #pragma once
 
 #include "pod/system/spawn.h"
@@ -33,6 +33,8 @@ struct spawn_plan {
 pid_t spawn_fork(struct spawn_plan *plan, struct spawned *spawned);
 /* Was it moved? Only asked when it was not born there. */
 bool spawn_moved_itself(const struct spawn_plan *plan, pid_t pid);
+/* Of the child: it has the locks of threads that it does not have, so no handler may run. As fork(2). */
+pid_t spawn_fork_again(void);
 /* Of the child. PR_SET_PDEATHSIG; -1 with errno, ENOSYS where there is none. */
 int spawn_tie(int signal);
 /* Close-on-exec for all from 3 on by one call; false where there is none. */

@@ -16,6 +16,11 @@ pid_t spawn_fork(struct spawn_plan *plan, struct spawned *spawned)
 	return pid;
 }
 
+pid_t spawn_fork_again(void)
+{
+	return fork();
+}
+
 bool spawn_moved_itself(const struct spawn_plan *plan, pid_t pid)
 {
 	(void)plan, (void)pid;

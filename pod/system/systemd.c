@@ -200,6 +200,7 @@ static int backend_list(struct service *service, struct service_listing *ret_lis
 struct job_question {
 	const char *unit;
 	struct deadline until;
+	bool patient; /* longer than systemd waits by itself */
 };
 
 /* The start limit holds for a unit that has failed, and for a quick row of starts by hand. A unit that runs keeps its count of restarts. */
@@ -281,17 +282,32 @@ static int backend_started(struct service *service, const struct service_unit *u
 
 static int kill_and_await(struct systemd *systemd, const char *unit, struct err *err)
 {
-	int r = manager_kill(&systemd->manager, unit, err);
+	int r = manager_kill(&systemd->manager, unit, SIGKILL, err);
 	if (r < 0)
 		return r;
 	r = manager_await_job(&systemd->manager, unit, deadline_in_ms(KILLED_MS), err);
 	return r == -ETIMEDOUT ? err_set(err, r, "stop", unit, "the unit did not end, not even by SIGKILL") : r;
 }
 
+/* A job of systemd would be at its end after TimeoutStopSec: it is asked to end without one. Whatever stands in the way of that, the job follows. */
+static void let_it_end(struct manager *manager, const struct job_question *q)
+{
+	struct unit_properties properties;
+	if (manager_watch(manager, q->unit, NULL) < 0 || manager_kill(manager, q->unit, SIGTERM, NULL) < 0)
+		return;
+	do {
+		manager_changes_from_here(manager, q->unit);
+		if (manager_query(manager, q->unit, &properties, NULL) < 0 || strcmp(properties.active_state, "active") != 0)
+			return;
+	} while (manager_await_change(manager, q->until, NULL) > 0);
+}
+
 static int stop_once(struct systemd *systemd, void *data, struct err *err)
 {
 	const struct job_question *q = data;
 	struct err why = {0};
+	if (q->patient)
+		let_it_end(&systemd->manager, q);
 	int r = manager_stop(&systemd->manager, q->unit, q->until, &why);
 	if (r == -ETIMEDOUT && *systemd->manager.job)
 		r = kill_and_await(systemd, q->unit, &why);
@@ -306,7 +322,7 @@ static int backend_stop(struct service *service, const struct pod_name *name, in
 {
 	(void)group;
 	struct pod_file file = unit_of(systemd_of(service), name);
-	struct job_question q = {.unit = file.text, .until = deadline_in_ms(grace_ms)};
+	struct job_question q = {.unit = file.text, .until = deadline_in_ms(grace_ms), .patient = grace_ms > STOP_SECS_DEFAULT * 1000};
 	return others(systemd_of(service)) ? 0 : ask(systemd_of(service), stop_once, &q, err);
 }
 

@@ -65,7 +65,7 @@ static int install_render(const struct systemd *systemd, struct install *install
 		.program = systemd->context.program,
 		.log_directory = journal_readable() ? NULL : plane->artifacts,
 		.config_file = systemd->context.config_file,
-		.stop_secs = install->unit->stop_secs,
+		.stop_secs = STOP_SECS_DEFAULT, /* of all pods; a drop-in has one of its own */
 	};
 	int r = unit_text_template(&input, &install->template, err);
 	if (r < 0 || !install->unit->name)

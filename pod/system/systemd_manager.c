@@ -261,9 +261,9 @@ int manager_start_transient(struct manager *m, const struct bus_transient *trans
 	}
 }
 
-int manager_kill(struct manager *m, const char *unit, struct err *err)
+int manager_kill(struct manager *m, const char *unit, int signal, struct err *err)
 {
-	return bus_call(m->bus, &(struct bus_method){.member = "KillUnit", .words = {unit, "all"}, .signal = SIGKILL}, NULL, 0, err);
+	return bus_call(m->bus, &(struct bus_method){.member = "KillUnit", .words = {unit, "all"}, .signal = signal}, NULL, 0, err);
 }
 
 int manager_reset_failed(struct manager *m, const char *unit, struct err *err)

@@ -57,7 +57,7 @@ int manager_start_transient(struct manager *manager, const struct bus_transient 
 /* Waits for the job of the last call. -ETIMEDOUT: it is still there; -EIO: it ended with another word than "done". */
 int manager_await_job(struct manager *manager, const char *unit, struct deadline until, struct err *err);
 
-int manager_kill(struct manager *manager, const char *unit, struct err *err);         /* SIGKILL to every process of the unit. -ENOENT */
+int manager_kill(struct manager *manager, const char *unit, int signal, struct err *err); /* every process of the unit. -ENOENT */
 int manager_reset_failed(struct manager *manager, const char *unit, struct err *err); /* -ENOENT */
 int manager_reload(struct manager *manager, struct err *err);
 

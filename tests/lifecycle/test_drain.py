@@ -113,6 +113,26 @@ class Drain(BehindTest):
         time.sleep(5)
         self.assert_no_residue(report["id"])
 
+    def test_L06_a_payload_that_needs_longer_gets_what_is_asked_for(self):
+        """Longer than systemd would wait by itself."""
+        told = os.path.join(self.dir, "told")
+        self.up("one", "/bin/sh", "-c", f"trap 'sleep 17; echo done >{told}; exit 0' TERM; while :; do sleep 0.1; done", flags=("--health", "none"))
+        done = self.down("one", flags=("--stop-secs", "40"), timeout=60)
+        self.assertTrue(os.path.exists(told), "it was killed before its time")
+        self.assertLess(done.seconds, 35)
+        self.assert_no_residue()
+
+    def test_L06_the_time_to_end_is_that_of_the_settings(self):
+        settings = os.path.join(self.dir, "settings.ini")
+        with open(settings, "w") as ini:
+            ini.write("[payload]\nstop-secs = 1\n")
+        up = self.pod("up", "one", "--health", "none", "--", "/bin/sh", "-c", "trap '' TERM; while :; do sleep 0.1; done", config=settings)
+        self.assertEqual(up.status, 0, up)
+        with open(os.path.join(self.pods_dir, "one.env")) as record:
+            self.assertIn("STOP_SECS='1'\n", record.read())
+        self.assertLess(self.down("one").seconds, 10)
+        self.assert_no_residue()
+
     def test_L06_the_escalation_follows_the_group(self):
         notes = os.path.join(self.dir, "notes")
         report = self.up("one", *self.payload(STUBBORN, notes, "100000"), flags=("--health", "none"))

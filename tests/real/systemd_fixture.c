@@ -97,7 +97,7 @@ int fixture_end(void **state)
 void pod_up(const char *name)
 {
 	struct pod_name parsed = pod(name);
-	struct service_unit unit = {.name = &parsed, .spec = &fixture.spec, .stop_secs = 15};
+	struct service_unit unit = {.name = &parsed, .spec = &fixture.spec};
 	MUST(fixture.service->ops->install(fixture.service, &unit, &err));
 	MUST(fixture.service->ops->start(fixture.service, &unit, deadline_in_ms(20000), &err));
 	MUST(fixture.service->ops->started(fixture.service, &unit, deadline_in_ms(20000), &err));

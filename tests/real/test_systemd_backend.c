@@ -69,7 +69,7 @@ static void install_again_writes_and_reloads_nothing(void **unused)
 {
 	(void)unused;
 	struct pod_name name = pod("again");
-	struct service_unit unit = {.name = &name, .spec = &fixture.spec, .stop_secs = 15};
+	struct service_unit unit = {.name = &name, .spec = &fixture.spec};
 	char path[9000];
 	struct stat before, after;
 	snprintf(path, sizeof path, "%s/%s@.service", fixture.unit_directory, fixture.plane.prefix);

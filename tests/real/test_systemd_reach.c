@@ -175,7 +175,7 @@ static void the_bus_alone_is_enough(void **unused)
 static struct service_unit unit_for(struct pod_name *name, const char *text)
 {
 	*name = pod(text);
-	return (struct service_unit){.name = name, .spec = &fixture.spec, .stop_secs = 15};
+	return (struct service_unit){.name = name, .spec = &fixture.spec};
 }
 
 #define INSTALL(name)                               \

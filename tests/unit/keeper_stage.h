@@ -211,7 +211,7 @@ UNUSED static void stage_close(struct stage *stage)
 UNUSED static int stage_try_start(struct stage *stage, const char *payload)
 {
 	(void)setenv("TEST_PAYLOAD", payload, 1);
-	struct service_unit unit = {.name = &stage->name, .spec = &stage->spec, .stop_secs = 15};
+	struct service_unit unit = {.name = &stage->name, .spec = &stage->spec};
 	return service_embedded.start(stage->service, &unit, deadline_in_ms(20000), &stage->err);
 }
 

@@ -227,7 +227,7 @@ static void KiroCrews_own_record_is_understood(void **state)
 
 static void an_empty_record_has_the_defaults(void **state)
 {
-	static const char *const texts[] = {"", "PORT=\nPORT_AUTO=\nEXEC=''\nHEALTH=\nBACKEND=\nID=\nCHECKOUT=\nSEED=\nCRONS=\nEMBEDDINGS=\nCREATED=\nMEMORY_MAX=\nCPU_QUOTA=\nHOME_ID=\nROOT_ID=\n"};
+	static const char *const texts[] = {"", "PORT=\nPORT_AUTO=\nEXEC=''\nHEALTH=\nBACKEND=\nID=\nCHECKOUT=\nSEED=\nCRONS=\nEMBEDDINGS=\nCREATED=\nMEMORY_MAX=\nCPU_QUOTA=\nSTOP_SECS=\nHOME_ID=\nROOT_ID=\n"};
 	(void)state;
 	for (size_t i = 0; i < COUNT(texts); i++) {
 		AUTO_SPEC struct spec spec = {.port = 9};
@@ -306,6 +306,9 @@ static void X36_X56_unreadable_values_are_refused_by_key(void **state)
 		{"MEMORY_MAX='much'\n", "MEMORY_MAX"},
 		{"MEMORY_MAX='4G %i'\n", "MEMORY_MAX"},
 		{"CPU_QUOTA='2'\n", "CPU_QUOTA"},
+		{"STOP_SECS='0'\n", "STOP_SECS"},
+		{"STOP_SECS='3601'\n", "STOP_SECS"},
+		{"STOP_SECS='soon'\n", "STOP_SECS"},
 		{"HOME_ID='12 34'\n", "HOME_ID"},
 		{"HOME_ID='1234567890123456789012345678901234567890123456789012345678901234'\n", "HOME_ID"},
 		{"ROOT_ID='/'\n", "ROOT_ID"},
@@ -495,6 +498,7 @@ static void assert_same_spec(const struct spec *a, const struct spec *b)
 	assert_string_equal(a->seed ? a->seed : "none", b->seed ? b->seed : "none");
 	assert_string_equal(a->memory_max, b->memory_max);
 	assert_string_equal(a->cpu_quota, b->cpu_quota);
+	assert_string_equal(a->stop_secs, b->stop_secs);
 	assert_string_equal(a->home_identity, b->home_identity);
 	assert_string_equal(a->root_identity, b->root_identity);
 	assert_int_equal(a->port, b->port);
@@ -517,7 +521,7 @@ static void a_spec_written_is_the_spec_read(void **state)
 	static const char *const texts[] = {
 		"",
 		("CHECKOUT='/c'\nPORT='1'\nPORT_AUTO='1'\nSEED='s'\nAPPROVAL='yolo'\nCRONS='on'\nEMBEDDINGS='no'\nID='0f8fad5b-D9CB-469f-a165-70867728950e'\nCREATED='9223372036854775807'\n"
-		"BACKEND='systemd'\nHEALTH='tcp'\nMEMORY_MAX='1G'\nCPU_QUOTA='5%'\nHOME_ID='12:34.000000001'\nROOT_ID='9:-'\n"),
+		"BACKEND='systemd'\nHEALTH='tcp'\nMEMORY_MAX='1G'\nCPU_QUOTA='5%'\nSTOP_SECS='60'\nHOME_ID='12:34.000000001'\nROOT_ID='9:-'\n"),
 		"EXEC='[\"sh\",\"-c\",\"echo \\u0027x\\u0027 \\\\ \\n \\\" {port}\",\"\"]'\nPORT='2'\nPORT_AUTO='3'\nBACKEND='launchd'\nHEALTH='http:/'\n",
 		"EXEC='[\"s\"]'\nBACKEND='embedded'\nAPPROVAL='?'\n",
 		"CHECKOUT='/c'\nEXEC='[\"s\"]'\nHEALTH='http:/api/health'\n",
