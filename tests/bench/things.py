@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import peers
-from stage import CannotRun, UntilItFails, answers, cpu_of, free_port, listens, run, summary, timed
+from stage import CannotRun, UntilItFails, answers, cpu_of, free_port, listens, run, summary, timed, wait_for
 
 
 def start(here):
@@ -100,17 +100,32 @@ def bare_down(process, home):
     shutil.rmtree(home, ignore_errors=True)
 
 
+def least_up(here):
+    """tests/programs/up_floor.c, which knows of nothing but what it has to do."""
+    root, pods_dir, said = here.path("floor-root"), here.path("floor-registry"), []
+    for directory in (root, pods_dir):
+        os.makedirs(directory)
+    took = timed(lambda: said.append(run([os.path.join(here.programs, "up_floor"), root, pods_dir, here.server, str(free_port())])))
+    os.kill(int(said[0]), signal.SIGKILL)
+    wait_for(lambda: not os.path.exists(f"{pods_dir}/floor.sock"), "the keeper of up_floor does not end")
+    for directory in (root, pods_dir):
+        shutil.rmtree(directory)
+    return took
+
+
 def embedded(here):
-    """`up` and `down`, embedded, over the bare payload: start to ready, and until nothing is left."""
-    ups, bare_ups, downs = [], [], []
+    """`up` and `down`, embedded, over the bare payload: start to ready, and until nothing is left. `up` also beside the least that it has to do."""
+    ups, bare_ups, least, downs = [], [], [], []
     for turn in range(here.rounds + 1):
         bare, process = bare_up(here)
         bare_ups.append(bare)
         bare_down(process, here.path("none"))
+        least.append(least_up(here))
         ups.append(timed(lambda: here.pod("up", "one", "--health", "http", "--", here.server, "{port}")))
         time.sleep(USED_S)
         downs.append(timed(lambda: here.pod("down", "one")))
     yield "up, embedded", "ms", ups[1:], bare_ups[1:], "the bare payload"
+    yield "  beside the least of three programs, a home and a record", "ms", ups[1:], least[1:], "up_floor"
     yield "down, embedded", "ms", downs[1:]
 
 
