@@ -221,6 +221,7 @@ int passage_for_command(struct session *session, const struct pod_name *name, ch
 	if (r < 0)
 		return r;
 	(void)snprintf(passage.directory, sizeof passage.directory, "%s", in.paths.workspace);
+	passage.for_caller = true;
 	*ret_passage = passage;
 	passage = PASSAGE_NONE;
 	return 0;
@@ -239,7 +240,11 @@ int passage_go(const struct passage *passage, struct err *err)
 	int r = command_find(passage->argv.v[0], path ? path : "/usr/bin:/bin", passage->directory, found, sizeof found, err);
 	if (r < 0)
 		return r;
-	spawn_reset_signals(NULL);
+	sigset_t ignored;
+	(void)sigemptyset(&ignored);
+	if (passage->for_caller)
+		spawn_ignored_ends(&ignored);
+	spawn_reset_signals(&ignored);
 	(void)execve(found, passage->argv.v, passage->environment.v);
 	r = exec_cause(found, -errno, err);
 	/* We stay, to say so: a reader of our words that is gone must not end us. */

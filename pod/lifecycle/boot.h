@@ -12,6 +12,7 @@ struct passage {
 	struct words argv;
 	struct pin workspace;		/* entered by descriptor, whatever has its name meanwhile; fd -1: `directory` is the operator's own */
 	char directory[PLANE_PATH_MAX];
+	bool for_caller;		/* whose ignored signals stay ignored */
 };
 #define PASSAGE_NONE ((struct passage){.workspace = PIN_NONE})
 void passage_free(struct passage *passage);

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "pod/lifecycle/progress.h"
 #include "pod/model/refusal.h"
@@ -97,6 +99,9 @@ int session_service(struct session *session, enum backend wanted, struct service
 static int lock_file(struct session *session, const char *file, const char *subject, int64_t wait_ms, struct lock *ret_lock, struct err *err)
 {
 	struct err why = {0};
+	struct stat st;
+	if (fstat(session->pods_dir.fd, &st) == 0 && st.st_uid != geteuid()) /* a lock file of ours would shut its owner out */
+		return refuse(err, REFUSAL_UNSAFE_PATH, session->around.plane.pods_dir, "the pods dir belongs to another user (uid %u)", (unsigned)st.st_uid);
 	progress_say(session, "%s: waits for another kirocrew-pod that works on it", subject);
 	int r = lock_take(&session->pods_dir, file, LOCK_MODE_EXCLUSIVE, deadline_in_ms(wait_ms), ret_lock, &why);
 	if (r == -EWOULDBLOCK)

@@ -148,6 +148,8 @@ static enum pod_state running(const struct pod_facts *facts, const struct reason
 		return say(reason, POD_FAILED, "it runs, but its home is gone");
 	if (facts->home == HOME_REPLACED)
 		return say(reason, POD_FAILED, "it runs, but another directory stands in the place of its home");
+	if (facts->home == HOME_ODD)
+		return say(reason, POD_FAILED, "it runs, but what stands at its home is a link, a file, a mount or somebody else's directory");
 	if (facts->spec.health.kind == HEALTH_NONE || facts->health.answer == HEALTH_OK)
 		return say(reason, POD_UP, "%s", "");
 	return unanswered(facts, reason);
@@ -294,6 +296,9 @@ int up_decide(const struct pod_facts *facts, struct up_plan *ret_plan, struct er
 	if (plan.running && facts->record_kind == RECORD_ABSENT)
 		return refuse(err, REFUSAL_IN_USE, facts->name.text, "it runs (pid %d), but its record is gone, so it could only be taken for another; "
 			      "`kirocrew-pod down %s` ends it; nothing was changed", (int)facts->unit.main_pid, facts->name.text);
+	if (plan.running && facts->home == HOME_ABSENT)
+		return refuse(err, REFUSAL_IN_USE, facts->name.text, "it runs (pid %d), but its home is gone; `kirocrew-pod down %s` ends it; nothing was changed",
+			      (int)facts->unit.main_pid, facts->name.text);
 	if (!plan.running && facts->gate_held && facts->held_by)
 		return refuse(err, REFUSAL_IN_USE, facts->name.text, "pid %d runs it without a unit", (int)facts->held_by);
 	*ret_plan = plan;

@@ -12,6 +12,7 @@
 
 #include "fsops/cleanup.h"
 
+#define LATE_MOST 1000 /* steps: what it had said by then is still heard */
 #define DRAIN_MS 1000
 #define SILENCE_MS 250
 #define OUTPUT_MAX (4u << 20)
@@ -212,6 +213,11 @@ int dialogue_next(struct dialogue *d, struct deadline until, enum dialogue_turn 
 {
 	struct deadline drained = {0};
 	for (;;) {
+		d->late = deadline_passed(until) ? d->late + 1 : 0;
+		if (d->late > LATE_MOST) { /* it writes faster than its deadline could be seen between two lines */
+			*ret_turn = DIALOGUE_TIMEOUT;
+			return 0;
+		}
 		int r = next_line(d, ret_event, err);
 		if (r != 0) {
 			*ret_turn = DIALOGUE_EVENT;

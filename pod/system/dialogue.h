@@ -28,6 +28,7 @@ struct dialogue {
 	size_t output_at, output_len;
 	struct tail said, complained; /* stdout and stderr, raw */
 	bool closed_told, too_long_told, ended, abandoned;
+	unsigned late; /* steps since the deadline */
 	ino_t pipe; /* of stdout */
 };
 

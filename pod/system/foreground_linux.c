@@ -15,20 +15,15 @@
 
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
-static bool is_ignored(int number)
-{
-	struct sigaction now;
-	return sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
-}
-
 int foreground_begin(struct foreground *ret_foreground, struct err *err)
 {
 	sigset_t set;
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGCHLD);
-	(void)sigemptyset(&ret_foreground->ignored);
+	spawn_ignored_ends(&ret_foreground->ignored);
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-		(void)sigaddset(is_ignored(ends[i]) ? &ret_foreground->ignored : &set, ends[i]);
+		if (!sigismember(&ret_foreground->ignored, ends[i]))
+			(void)sigaddset(&set, ends[i]);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return err_code(err, -errno, "signals", NULL);
 	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -148,6 +148,11 @@ int home_make_claimed(const struct pin *root, const struct pod_name *name, const
 	}
 	if (r == -ENOENT)
 		return err_set(err, r, "home", name->text, "the pods root is gone");
+	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM) { /* of this process, and no word about the home */
+		if (err)
+			*err = why;
+		return r;
+	}
 	if (r < 0)
 		return refuse(err, REFUSAL_HOME, strcmp(why.subject, HOME_MARKER) == 0 ? HOME_MARKER : name->text, "%s", why.text);
 	*ret_home = pin_take(&home);

@@ -17,7 +17,7 @@
 #define FOLLOW_MS 1000
 
 #define FUNCTIONS(F) F(journal_add_disjunction) F(journal_add_match) F(journal_close) F(journal_get_data) \
-	F(journal_get_events) F(journal_get_fd) F(journal_next) F(journal_open) F(journal_previous_skip) F(journal_process) \
+	F(journal_get_events) F(journal_get_fd) F(journal_get_realtime_usec) F(journal_next) F(journal_open) F(journal_previous_skip) F(journal_process) \
 	F(journal_seek_head) F(journal_seek_tail) F(journal_send) F(journal_set_data_threshold)
 #define SLOT(name) __typeof__(sd_##name) *name;
 #define NAMED(name) {"sd_" #name, &sd.name},
@@ -120,12 +120,20 @@ static int copy_entry(sd_journal *journal, int fd)
 	return r < 0 ? r : write_all(fd, "\n", 1);
 }
 
+static bool is_older(sd_journal *journal, int64_t since_usec)
+{
+	uint64_t when;
+	return since_usec > 0 && sd.journal_get_realtime_usec(journal, &when) >= 0 && when < (uint64_t)since_usec;
+}
+
 /* Goes on to the end; *ret_count entries were written. */
-static int copy_rest(sd_journal *journal, int fd, unsigned *ret_count)
+static int copy_rest(sd_journal *journal, int64_t since_usec, int fd, unsigned *ret_count)
 {
 	int r;
 	unsigned count = 0;
 	while ((r = sd.journal_next(journal)) > 0) {
+		if (is_older(journal, since_usec))
+			continue;
 		r = copy_entry(journal, fd);
 		if (r < 0)
 			return r;
@@ -162,20 +170,20 @@ static int await_more(sd_journal *journal, int fd)
 	return r < 0 ? r : 1;
 }
 
-static int copy_unit(sd_journal *journal, unsigned lines, bool follow, int fd)
+static int copy_unit(sd_journal *journal, unsigned lines, int64_t since_usec, bool follow, int fd)
 {
 	unsigned count = 0;
 	int r = seek_back(journal, lines);
 	if (r >= 0)
-		r = copy_rest(journal, fd, &count);
+		r = copy_rest(journal, since_usec, fd, &count);
 	if (r == 0 && count == 0 && lines && !follow)
 		return -ENOENT;
 	while (follow && r >= 0 && (r = await_more(journal, fd)) > 0)
-		r = copy_rest(journal, fd, &count);
+		r = copy_rest(journal, since_usec, fd, &count);
 	return r == -EPIPE ? 0 : r;
 }
 
-int journal_copy(const char *unit, unsigned lines, bool follow, int fd, struct err *err)
+int journal_copy(const char *unit, unsigned lines, int64_t since_usec, bool follow, int fd, struct err *err)
 {
 	AUTO_JOURNAL sd_journal *journal = NULL;
 	int r = sd_load(err);
@@ -183,7 +191,7 @@ int journal_copy(const char *unit, unsigned lines, bool follow, int fd, struct e
 		return r;
 	r = open_unit(unit, &journal);
 	if (r == 0)
-		r = copy_unit(journal, lines, follow, fd);
+		r = copy_unit(journal, lines, since_usec, follow, fd);
 	if (r == -ENOENT)
 		return err_set(err, r, "journal", unit, "there is no line of this unit");
 	return r < 0 ? err_code(err, r, "journal", unit) : 0;

@@ -189,11 +189,19 @@ static enum keeper_event timer_event(const struct keeper *keeper)
 	return keeper->state == KEEPER_WAITING && !reachable ? KEEPER_ON_STOP : KEEPER_ON_TIMER;
 }
 
+static bool is_lost_and_idle(const struct keeper *keeper)
+{
+	bool idle = keeper->state == KEEPER_STOPPED || keeper->state == KEEPER_FAILED;
+	return idle && !channel_is_published(keeper->context->pods_dir, keeper->name, &keeper->channel);
+}
+
 static void loop(struct keeper *keeper)
 {
 	while (keeper->state != KEEPER_GONE) {
 		wait_for_something(keeper);
 		keeper_reap(keeper);
+		if (is_lost_and_idle(keeper))
+			keeper_dispatch(keeper, KEEPER_ON_STOP);
 		if (keeper->state != KEEPER_GONE && deadline_passed(keeper->timer)) {
 			keeper->timer = DEADLINE_NEVER;
 			keeper_dispatch(keeper, timer_event(keeper));

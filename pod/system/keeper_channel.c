@@ -136,6 +136,8 @@ int channel_connect(const struct pin *pods_dir, const struct pod_name *name, pid
 	int r = fd < 0 ? fd : address_of(held, NULL, &address);
 	if (r == 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) < 0)
 		r = -errno;
+	if (r == -ENOENT) /* the socket is held: it is the way to it that is missing */
+		return err_set(err, -ENOTSUP, "keeper socket", file.text, "it is reached through /proc, and /proc is not mounted");
 	if (r < 0)
 		return err_code(err, r, "keeper socket", file.text);
 	pid_t keeper = 0;

@@ -1,6 +1,8 @@
 #include "pod/system/log_tail.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "fsops/cleanup.h"
@@ -17,6 +19,18 @@ static int copy_log(struct service *service, const struct pod_name *name, unsign
 	return r;
 }
 
+/* As whoever prints it would escape it. */
+static char *text_without_nul(const char *bytes, size_t len)
+{
+	static const char nul[] = "\\x00";
+	char *text = malloc(len * (sizeof nul - 1) + 1), *at = text;
+	for (size_t i = 0; text && i < len; i++)
+		at = bytes[i] ? mempcpy(at, &bytes[i], 1) : mempcpy(at, nul, sizeof nul - 1);
+	if (text)
+		*at = '\0';
+	return text;
+}
+
 int service_log_tail(struct service *service, const struct pod_name *name, unsigned lines, struct deadline until, char **ret_text)
 {
 	AUTO_CLOSE int fd = memfd_create("log-tail", MFD_CLOEXEC);
@@ -24,11 +38,11 @@ int service_log_tail(struct service *service, const struct pod_name *name, unsig
 		return -1;
 	off_t size = lseek(fd, 0, SEEK_END);
 	off_t from = size > TAIL_BYTES ? size - TAIL_BYTES : 0;
-	char *text = calloc(1, TAIL_BYTES + 1);
-	if (!text || pread(fd, text, TAIL_BYTES, from) < 0) {
-		free(text);
+	AUTO_FREE char *bytes = malloc(TAIL_BYTES);
+	ssize_t n = bytes ? pread(fd, bytes, TAIL_BYTES, from) : -1;
+	char *text = n < 0 ? NULL : text_without_nul(bytes, (size_t)n);
+	if (!text)
 		return -1;
-	}
 	free(*ret_text);
 	*ret_text = text;
 	return 0;

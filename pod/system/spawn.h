@@ -46,6 +46,8 @@ struct spawned {
  * below 3. */
 int spawn(const struct spawn *spawn, struct spawned *ret_spawned, struct err *err);
 
+/* Of the signals that ask for an end those that this process ignores, as nohup(1) has it. */
+void spawn_ignored_ends(sigset_t *ret_set);
 /* Dispositions to default, but those in `kept` (NULL: none), mask empty. For a caller that execs in its own process. */
 void spawn_reset_signals(const sigset_t *kept);
 

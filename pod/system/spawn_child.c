@@ -25,6 +25,16 @@ _Noreturn static void fail(const struct spawn_plan *plan, enum spawn_stage stage
 	_exit(NO_EXEC);
 }
 
+void spawn_ignored_ends(sigset_t *ret_set)
+{
+	static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	struct sigaction now;
+	(void)sigemptyset(ret_set);
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+		if (sigaction(ends[i], NULL, &now) == 0 && now.sa_handler == SIG_IGN)
+			(void)sigaddset(ret_set, ends[i]);
+}
+
 void spawn_reset_signals(const sigset_t *kept)
 {
 	struct sigaction standard;

@@ -10,6 +10,7 @@
 #include "pod/system/journal.h"
 #include "pod/system/logfile.h"
 #include "pod/system/process.h"
+#include "pod/system/records.h"
 #include "pod/system/systemd_files.h"
 #include "pod/system/systemd_guard.h"
 #include "pod/system/systemd_install.h"
@@ -381,12 +382,25 @@ static bool logs_to_file(const struct systemd *systemd, const struct pod_name *n
 	return !journal_readable() || (logfile_exists(systemd->context.plane, name, &exists, NULL) == 0 && exists);
 }
 
+/* When this pod's home was made, else when it was recorded, 0 unknown: what is older an earlier pod of this name has said. */
+static int64_t made_usec(const struct systemd *systemd, const struct pod_name *name)
+{
+	AUTO_RECORD struct record record = {0};
+	AUTO_SPEC struct spec spec = {0};
+	long long secs = 0, nsecs = 0;
+	if (!systemd->context.pods_dir || record_load(systemd->context.pods_dir, name, &record, NULL) < 0 || spec_from_record(&record, &spec, NULL) < 0)
+		return 0;
+	if (sscanf(spec.home_identity, "%*[^:]:%lld.%lld", &secs, &nsecs) == 2)
+		return secs * 1000000 + nsecs / 1000;
+	return spec.created * 1000000;
+}
+
 static int backend_logs(struct service *service, const struct pod_name *name, unsigned lines, bool follow, int fd, struct err *err)
 {
 	struct systemd *systemd = systemd_of(service);
 	if (others(systemd) || logs_to_file(systemd, name))
 		return logfile_copy(systemd->context.plane, name, lines, follow, fd, err);
-	return journal_copy(unit_of(systemd, name).text, lines, follow, fd, err);
+	return journal_copy(unit_of(systemd, name).text, lines, made_usec(systemd, name), follow, fd, err);
 }
 
 static int backend_log_line(struct service *service, const struct pod_name *name, const char *line, struct err *err)

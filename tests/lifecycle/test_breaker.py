@@ -28,6 +28,73 @@ class Breaker(PlaneTest):
     def quiet(self, name, **how):
         return self.up(name, "/bin/sleep", "1000", flags=("--health", "none"), **how)
 
+    # --- who never stops writing, or stopped being found -----------------------------------------------------------------------
+
+    def test_a_server_and_an_agent_that_never_stop_writing_are_over_at_their_deadline(self):
+        self.quiet("one")
+        added = self.pod("mcp", "add", "one", "flood", "--", "/usr/bin/yes")
+        self.assertEqual(added.status, 0, added)
+        probed = self.pod("probe", "one", "--timeout", "2", "--json", timeout=50)
+        self.assertEqual(probed.status, 1, probed)
+        self.assertLess(probed.seconds, 20)
+        settings = os.path.join(self.dir, "settings.ini")
+        with open(settings, "w") as ini:
+            ini.write("[agent]\nexec = /usr/bin/yes\ntimeout = 2\n")
+        self.assertEqual(self.pod("up", "two", "--wait-secs", "30", "--", *SERVE, config=settings).status, 0)
+
+    def test_the_last_words_go_on_behind_a_byte_that_is_zero(self):
+        failed = self.pod("up", "one", "--", "/bin/sh", "-c", "printf 'a\\0b\\n'; echo the cause; exit 9", "{port}")
+        self.assertEqual(failed.status, 1, failed)
+        self.assertIn("the cause", failed.err)
+        self.assertNotIn("\0", failed.err)
+
+    @only("embedded")
+    def test_a_keeper_whose_socket_was_removed_ends_with_its_payload(self):
+        report = self.quiet("one")
+        with open(f"/proc/{report['pid']}/stat") as stat:
+            keeper = int(stat.read().rpartition(")")[2].split()[1])
+        os.unlink(os.path.join(self.pods_dir, "one.sock"))
+        self.down("one")
+        self.eventually(lambda: not alive(keeper), 5, "the keeper's end")
+        self.assert_no_residue(report["id"])
+
+    @only("systemd")
+    def test_an_earlier_pod_of_the_name_is_not_heard_any_more(self):
+        words = ("/bin/sh", "-c", "echo $0; exec sleep 1000")
+        self.up("one", *words, "first words", flags=("--health", "none"))
+        self.eventually(lambda: "first words" in self.pod("logs", "one").out, what="the first words")
+        self.down("one")
+        self.up("one", *words, "second words", flags=("--health", "none"))
+        self.eventually(lambda: "second words" in self.pod("logs", "one").out, what="the second words")
+        self.assertNotIn("first words", self.pod("logs", "one").out)
+
+    def test_a_pod_that_runs_without_its_home_is_not_said_to_be_up(self):
+        report = self.quiet("one")
+        shutil.rmtree(report["home"])
+        again = self.pod("up", "one")
+        self.assertEqual(again.status, 1, again)
+        self.assertIn("its home is gone", self.one_line(again))
+        self.assertEqual(self.state("one"), "failed")
+        self.down("one")
+        self.assert_no_residue(report["id"])
+
+    @only("embedded", root=True)
+    def test_in_a_plane_of_another_user_no_lock_is_left(self):
+        for path in (self.root, self.pods_dir):
+            os.mkdir(path, 0o700)
+            os.chown(path, 65534, 65534)
+        for words in (("down", "one"), ("up", "one", "--", *SERVE)):
+            refused = self.pod(*words)
+            self.assertEqual(refused.status, 78, refused)
+            self.assertIn("belongs to another user", self.one_line(refused))
+        self.assertEqual(os.listdir(self.pods_dir), [])
+
+    def test_a_command_of_exec_ignores_what_its_caller_ignores(self):
+        self.quiet("one")
+        seen = self.pod("exec", "one", "--", "/bin/grep", "SigIgn", "/proc/self/status", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        self.assertEqual(seen.status, 0, seen)
+        self.assertTrue(int(seen.out.split()[1], 16) >> (signal.SIGHUP - 1) & 1, seen)
+
     # --- the plane ---------------------------------------------------------------------------------------------------------
 
     def test_directories_of_a_plane_that_are_one_are_refused(self):

@@ -10,6 +10,7 @@
 
 #include "fsops/cleanup.h"
 #include "fsops/tree.h"
+#include "pod/system/logfile.h"
 
 struct fixture fixture;
 
@@ -117,6 +118,7 @@ void pod_down(const char *name)
 	struct pod_name parsed = pod(name);
 	MUST(fixture.service->ops->stop(fixture.service, &parsed, 5000, NULL, &err));
 	MUST(fixture.service->ops->forget(fixture.service, &parsed, &err));
+	MUST(logfile_forget(&fixture.plane, &parsed, &err)); /* of whoever took it down, as the record */
 }
 
 struct unit_state pod_await(const char *name, enum unit_active active, int64_t ms)
