@@ -182,7 +182,7 @@ static int enter(struct copier *c, const char *name, struct err *err)
 
 static int type_of(const struct pin *at, const struct entry *entry, mode_t *ret_type)
 {
-	struct stat st = {.st_mode = DTTOIF(entry->type)};
+	struct stat st = {.st_mode = (mode_t)DTTOIF(entry->type)};
 	if (entry->type == DT_UNKNOWN && fstatat(at->fd, entry->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	*ret_type = st.st_mode & S_IFMT;
