@@ -323,7 +323,7 @@ static int backend_stop(struct service *service, const struct pod_name *name, in
 {
 	(void)group;
 	struct pod_file file = unit_of(systemd_of(service), name);
-	struct job_question q = {.unit = file.text, .until = deadline_in_ms(grace_ms), .patient = grace_ms > STOP_SECS_DEFAULT * 1000};
+	struct job_question q = {.unit = file.text, .until = deadline_in_ms(grace_ms), .patient = grace_ms > (int64_t)STOP_SECS_DEFAULT * 1000};
 	return others(systemd_of(service)) ? 0 : ask(systemd_of(service), stop_once, &q, err);
 }
 
