@@ -3,6 +3,7 @@
 
 #include <sys/resource.h>
 
+#include "fsops/folder.h"
 #include "fsops/bytes.h"
 #include "fsops/descriptor.h"
 #include "fsops/draft.h"
@@ -113,6 +114,43 @@ static void what_was_left_is_added_up(void **state)
 	assert_int_equal(left.count, 99);
 }
 
+static void a_folder_goes_with_the_files_that_were_ours_and_stays_with_others(void **state)
+{
+	static const char *const files[] = {"ours", "odd"};
+	struct fixture *f = *state;
+	bool removed = true;
+	const int at = f->base.fd;
+	assert_int_equal(folder_forget(&f->base, "none", files, COUNT(files), &removed, NULL), 0);
+	put_file(at, "file", "x");
+	assert_int_equal(symlinkat("file", at, "link"), 0);
+	assert_int_equal(folder_forget(&f->base, "file", files, COUNT(files), NULL, NULL), 0);
+	assert_int_equal(folder_forget(&f->base, "link", files, COUNT(files), NULL, NULL), 0);
+	assert_true(exists(at, "file") && exists(at, "link"));
+	put_dir(at, "folder");
+	put_dir(at, "folder/odd");
+	put_file(at, "folder/ours", "x");
+	assert_int_equal(folder_forget(&f->base, "folder", files, COUNT(files), &removed, NULL), 0);
+	assert_true(removed && exists(at, "folder/odd") && !exists(at, "folder/ours"));
+	assert_int_equal(unlinkat(at, "folder/odd", AT_REMOVEDIR), 0);
+	assert_int_equal(folder_forget(&f->base, "folder", files, COUNT(files), &removed, NULL), 0);
+	assert_true(!removed && !exists(at, "folder"));
+}
+
+static void look_and_remove_nothing(struct fixture *f)
+{
+	static const char *const files[] = {"ours"};
+	struct err err = {0};
+	CHECK(mkdirat(f->base.fd, "folder", 0700) == 0);
+	CHECK(deny_calls(SYS_unlinkat, -1, EACCES));
+	CHECK(folder_forget(&f->base, "folder", files, COUNT(files), NULL, NULL) == -EACCES);
+	CHECK(folder_forget(&f->base, "folder", files, COUNT(files), NULL, &err) == -EACCES && err.code == -EACCES);
+}
+
+static void a_folder_that_cannot_be_removed_is_told(void **state)
+{
+	assert_int_equal(in_child(look_and_remove_nothing, *state), 0);
+}
+
 static void publish_without_renameat2(struct fixture *f)
 {
 	struct stat st;
@@ -146,6 +184,8 @@ int main(void)
 	    FS_TEST(a_copy_ends_at_its_deadline),
 	    FS_TEST(an_error_that_nobody_hears_stays_one),
 	    FS_TEST(a_draft_is_published_under_one_name),
+	    FS_TEST(a_folder_goes_with_the_files_that_were_ours_and_stays_with_others),
+	    FS_TEST(a_folder_that_cannot_be_removed_is_told),
 	    FS_TEST(where_rename_cannot_refuse_to_replace_nothing_is_replaced),
 	    FS_TEST(what_was_left_is_added_up),
 	};
