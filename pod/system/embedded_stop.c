@@ -126,7 +126,7 @@ static int through_keeper(struct embedded *e, const struct pod_name *name, int f
 	if (pidfd < 0)
 		return *ret_again ? 0 : err_code(err, pidfd, "keeper", name->text);
 	int r = ask_for_a_sign(fd);
-	if (r == -ETIME) {
+	if (r < 0 && r != -ECONNRESET && r != -EPIPE) {
 		(void)pidfd_signal(pidfd, SIGCONT); /* somebody may only have stopped it */
 		r = ask_for_a_sign(fd);
 	}

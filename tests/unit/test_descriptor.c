@@ -3,10 +3,10 @@
 
 #include <sys/resource.h>
 
-#include "fsops/folder.h"
 #include "fsops/bytes.h"
 #include "fsops/descriptor.h"
 #include "fsops/draft.h"
+#include "fsops/folder.h"
 #include "fsops/tree_pair.h"
 
 static void every_type_has_a_word(void **state)
